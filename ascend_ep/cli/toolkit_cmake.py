@@ -60,8 +60,16 @@ function(ascendc_library name kind)
   find_package(Threads REQUIRED)
   target_link_libraries(${name} PUBLIC ${ASC_TOOLKIT}/lib64/libascendcl.so Threads::Threads)
 endfunction()
+# NAME.o, which programs load by aclrtBinaryLoadFromFile; in fatbin/NAME of the installation, too.
 function(ascendc_fatbin_library name)
   ascendc_library(${name} SHARED ${ARGN})
+  set_target_properties(${name} PROPERTIES PREFIX "" OUTPUT_NAME ${name} SUFFIX ".o"
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+  if(NOT CMAKE_INSTALL_PREFIX_INITIALIZED_TO_DEFAULT)
+    add_custom_command(TARGET ${name} POST_BUILD COMMAND ${CMAKE_COMMAND} -E copy
+      $<TARGET_FILE:${name}> ${CMAKE_INSTALL_PREFIX}/fatbin/${name}/${name}.o)
+  endif()
+  install(FILES $<TARGET_FILE:${name}> DESTINATION fatbin/${name})
 endfunction()
 function(ascendc_add_library name kind)
   ascendc_library(${name} ${kind} ${ARGN})

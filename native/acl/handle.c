@@ -60,6 +60,10 @@ static const char *const names[ASC_KIND_COUNT] = {
     "a profiling configuration",
     "a notification",
     "an executor of an operator",
+    "the data of a binary",
+    "a binary of kernels",
+    "a kernel",
+    "a list of a kernel's arguments",
 };
 
 static slot *slot_at(uint32_t index) {

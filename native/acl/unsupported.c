@@ -98,41 +98,15 @@ NOT_HERE(aclrtIpcMemImportByKey, (void **devPtr, const char *key, uint64_t flags
 NOT_HERE(aclrtIpcMemClose, (const char *key), SHARING);
 NOT_HERE(aclrtIpcMemSetImportPid, (const char *key, int32_t *pid, size_t num), SHARING);
 
-#define KERNELS "kernels of a chip can not run on a CPU; build the operator with ascend-op, and run it in a model"
-NONE_HERE(aclrtBinary, aclrtCreateBinary, (const void *data, size_t dataLen), NULL, KERNELS);
-NOT_HERE(aclrtDestroyBinary, (aclrtBinary binary), KERNELS);
-NOT_HERE(aclrtBinaryLoad, (const aclrtBinary binary, aclrtBinHandle *binHandle), KERNELS);
-NOT_HERE(aclrtBinaryLoadFromFile, (const char *binPath, aclrtBinaryLoadOptions *options, aclrtBinHandle *binHandle),
-         KERNELS);
-NOT_HERE(aclrtBinaryLoadFromData,
-         (const void *data, size_t length, const aclrtBinaryLoadOptions *options, aclrtBinHandle *binHandle), KERNELS);
-NOT_HERE(aclrtBinaryUnLoad, (aclrtBinHandle binHandle), KERNELS);
-NOT_HERE(aclrtBinaryGetFunction, (const aclrtBinHandle binHandle, const char *kernelName, aclrtFuncHandle *funcHandle),
-         KERNELS);
+#define KERNELS "kernels of a chip can not run on a CPU: their binaries have no addresses on it"
 NOT_HERE(aclrtBinaryGetFunctionByEntry, (aclrtBinHandle binHandle, uint64_t funcEntry, aclrtFuncHandle *funcHandle),
          KERNELS);
 NOT_HERE(aclrtBinaryGetDevAddress, (const aclrtBinHandle binHandle, void **binAddr, size_t *binSize), KERNELS);
 NOT_HERE(aclrtGetFunctionAddr, (aclrtFuncHandle funcHandle, void **aicAddr, void **aivAddr), KERNELS);
-NOT_HERE(aclrtGetFunctionName, (aclrtFuncHandle funcHandle, uint32_t maxLen, char *name), KERNELS);
-NOT_HERE(aclrtKernelArgsInit, (aclrtFuncHandle funcHandle, aclrtArgsHandle *argsHandle), KERNELS);
-NOT_HERE(aclrtKernelArgsAppend,
-         (aclrtArgsHandle argsHandle, void *param, size_t paramSize, aclrtParamHandle *paramHandle), KERNELS);
-NOT_HERE(aclrtKernelArgsFinalize, (aclrtArgsHandle argsHandle), KERNELS);
-NOT_HERE(aclrtLaunchKernel,
-         (aclrtFuncHandle funcHandle, uint32_t blockDim, const void *argsData, size_t argsSize, aclrtStream stream),
-         KERNELS);
-NOT_HERE(aclrtLaunchKernelWithConfig,
-         (aclrtFuncHandle funcHandle, uint32_t blockDim, aclrtStream stream, aclrtLaunchKernelCfg *cfg,
-          aclrtArgsHandle argsHandle, void *reserve),
-         KERNELS);
-NOT_HERE(aclrtLaunchKernelV2,
-         (aclrtFuncHandle funcHandle, uint32_t blockDim, const void *argsData, size_t argsSize,
-          aclrtLaunchKernelCfg *cfg, aclrtStream stream),
-         KERNELS);
-NOT_HERE(aclrtLaunchKernelWithHostArgs,
-         (aclrtFuncHandle funcHandle, uint32_t blockDim, aclrtStream stream, aclrtLaunchKernelCfg *cfg, void *hostArgs,
-          size_t argsSize, aclrtPlaceHolderInfo *placeHolderArray, size_t placeHolderNum),
-         KERNELS);
+NOT_HERE(aclrtKernelArgsGetMemSize, (aclrtFuncHandle funcHandle, size_t userArgsSize, size_t *actualArgsSize), KERNELS);
+NOT_HERE(aclrtKernelArgsGetHandleMemSize, (aclrtFuncHandle funcHandle, size_t *memSize), KERNELS);
+NOT_HERE(aclrtKernelArgsInitByUserMem,
+         (aclrtFuncHandle funcHandle, aclrtArgsHandle argsHandle, void *userHostMem, size_t actualArgsSize), KERNELS);
 
 #define QUEUES "models fed by queues are not supported; execute with datasets"
 NOT_HERE(aclmdlLoadFromFileWithQ,

@@ -1,5 +1,9 @@
 /* Each name that independent kernels use, once or more, in the forms that they use it in. */
+#include "adv_api/reduce/sum.h"
+#include "ascendc/basic_api/kernel_operator.h"
+#include "kernel_basic_intf.h"
 #include "kernel_operator.h"
+#include "kernel_tpipe_impl.h"
 #include "lib/matmul_intf.h"
 using namespace AscendC;
 
@@ -128,6 +132,15 @@ inline void others(LocalTensor<half> h, LocalTensor<float> f, LocalTensor<int32_
     SoftmaxFlashV2<float>(f, f, f, f, f, f, f, tiling.soft);
 }
 
+inline void constants(LocalTensor<int32_t> t, uint32_t n) {
+    static_assert(AscendCUtils::GetBitSize(sizeof(uint8_t)) == 8 && AscendCUtils::GetC0Count(sizeof(half)) == 16);
+    static_assert(BRCB_BROADCAST_NUMBER == 8 && TWO == 2 && PI > 3.14f && PI < 3.15f);
+    static_assert(Min(3u, 4) == 3 && Max(-1.5f, 2) == 2);
+    AscendCUtils::SetOverflow(1);
+    t(0) = t(n % 2);
+    (void)DataCopyEnhancedParams({BlockMode::BLOCK_MODE_MATRIX, DeqScale::DEQ_NONE, 0, 0, true, pad_t::PAD_NONE, 0});
+}
+
 inline void cube(LocalTensor<half> a1, LocalTensor<half> a2, LocalTensor<half> b2, LocalTensor<float> c,
                  GlobalTensor<float> out) {
     LoadData(a2, a1, {0, 1, 1, 0, 0, false, 0});
@@ -151,6 +164,7 @@ extern "C" __global__ __aicore__ void names(GM_ADDR x, GM_ADDR workspace, GM_ADD
     LocalTensor<int32_t> i;
     LocalTensor<uint8_t> m;
     if (TILING_KEY_IS(2)) {
+        constants(i, data.n);
         order(pipe, GlobalTensor<int32_t>(), i);
         vectors(f, f, f, m, data.n);
         vectors(h, h, h, m, again.n);

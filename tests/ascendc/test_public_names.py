@@ -32,7 +32,7 @@ NAMES = re.findall(
     GetReduceMaxMinCount CompareScalar Not SoftMax Power Transpose Relu Min MulAddDst SetTail GetTensorC
     Iterate RpSort16 MrgSort4 ProposalExtract ProposalConcat Concat Rsqrt Silu SwiGLU Tanh Mean Sign
     Log2 Log10 ShiftRight RepeatReduceSum WholeReduceMin IBSet IBWait DumpTensor ListTensorDesc
-    ICachePreLoad AscendCUtils TQueSync
+    ICachePreLoad AscendCUtils TQueSync GetBitSize GetC0Count BRCB_BROADCAST_NUMBER PI TWO pad_t
     """,
 )
 

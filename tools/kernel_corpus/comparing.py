@@ -82,11 +82,11 @@ def _call(case: Case, operator: HostOperator | None) -> tuple[list[Array | None]
     given = list(case.inputs)
     if len(given) > len(operator.inputs):
         raise NoReference(f"the reference has {len(given)} inputs, the operator {len(operator.inputs)}")
-    if any(isinstance(a, list) and len(a) != 1 for a in given):
-        raise NoReference("lists of tensors")
     scalars = list(case.scalars)
-    inputs: list[Array | None] = [a[0] if isinstance(a, list) else a for a in given]
-    for spec in operator.inputs[len(inputs) :]:
+    inputs: list[Array | None] = []
+    for a in given:
+        inputs += a if isinstance(a, list) else [a]
+    for spec in operator.inputs[len(given) :]:
         if spec.occurrence == "required" and scalars and isinstance(scalars[0], int | float):
             inputs.append(np.asarray([scalars.pop(0)], np.float32))
     if len(scalars) > len(operator.attributes):

@@ -15,7 +15,9 @@ from ascend_ep.codegen.header_text import HEADERS
 from ascend_ep.errors import AscendError
 from ascend_ep.opbuild.ascendc.cpp import FLAGS, Unit, find_cpp
 from ascend_ep.opbuild.kernels.assemble import host_assembly
+from ascend_ep.opbuild.kernels.signature import KernelFunction
 from ascend_ep.opbuild.kernels.sources import Sources, find_sources, read_sources
+from ascend_ep.opbuild.kernels.template_keys import template_keys
 from ascend_ep.opbuild.kernels.units import (
     CHECKED,
     KernelUnit,
@@ -93,12 +95,16 @@ class Compiler:
             if host is not None and operator is not None:
                 column = TypeColumn(operator.columns[0] if operator.columns else ())
                 made = host_assembly(sources, kernel, host, operator, [column]).kernels[0]
-                return self._bare(made) if kernel.template else made.unit(0, True)
+                return self._unit_of(made, kernel)
         text = file.path.read_text(encoding="utf-8", errors="replace")
         names = tuple(dict.fromkeys(_TYPE_NAMES.findall(text)))
         column = TypeColumn((dtypes.FLOAT32,) * len(names))
-        plain = KernelUnit(file.path, kernel.name, column, names, folders=sources.folders)
-        return self._bare(plain) if kernel.template else plain.unit(0, True)
+        keys = template_keys(kernel, sources.folders, len(names))
+        plain = KernelUnit(file.path, kernel.name, column, names, folders=sources.folders, by_key=keys)
+        return self._unit_of(plain, kernel)
+
+    def _unit_of(self, unit: KernelUnit, kernel: KernelFunction) -> Unit:
+        return self._bare(unit) if kernel.template and unit.by_key is None else unit.unit(0, True)
 
     def _bare(self, kernel: KernelUnit) -> Unit:
         """A file whose kernels are templates: as it stands, as no call says the arguments."""

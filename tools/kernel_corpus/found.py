@@ -41,8 +41,8 @@ class Left:
 def kernel_files(folder: Path, licences: Sequence[str] = LICENCES) -> Iterator[KernelFile | Left]:
     """Every file with a kernel function, each text once."""
     seen: dict[str, Path] = {}
-    for path in sorted(p for p in folder.rglob("*") if p.suffix in SUFFIXES and p.is_file()):
-        if _BUILDS.search(path.relative_to(folder).as_posix()):
+    for path in sorted(p for p in folder.resolve().rglob("*") if p.suffix in SUFFIXES and p.is_file()):
+        if _BUILDS.search(path.relative_to(folder.resolve()).as_posix()):
             continue
         text = path.read_text(encoding="utf-8", errors="replace")
         if "__global__" not in text:

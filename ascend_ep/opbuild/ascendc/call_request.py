@@ -42,13 +42,13 @@ class Plain:
 
 @dataclass(frozen=True)
 class CallRequest:
-    """inputs: by place in the definition an array, None (absent), or a list of arrays (a dynamic one).
-    attributes: by place (kind, value). values: arguments that are no addresses, as bytes. ub, cores: another chip's.
+    """inputs: by place in the definition an array, None (absent), or a list of arrays (a dynamic one); outputs
+    likewise. attributes: by place (kind, value). values: arguments that are no addresses, as bytes. ub, cores: another chip's.
     strict: every synchronisation must be written, none is the compiler's. stop: the first fault ends the run."""
 
     soc: Soc
     inputs: Sequence[Array | Sequence[Array] | None]
-    outputs: Sequence[Wanted]
+    outputs: Sequence[Wanted | Sequence[Wanted]]
     attributes: Sequence[tuple[str, Any]] = ()
     plain: Plain = Plain()
     values: Sequence[bytes] = ()
@@ -117,11 +117,13 @@ def _parts(request: CallRequest) -> Iterator[bytes]:
         for array in arrays:
             yield from _tensor(np.asarray(array, order="C"))
     yield _number(len(request.outputs))
-    for wanted in request.outputs:
-        yield _number(1) + _number(0)
-        yield _number(-1 if wanted.dtype is None else GE_NUMBERS[wanted.dtype]) + _number(wanted.like)
-        yield _number(-1 if wanted.dims is None else len(wanted.dims))
-        yield from map(_number, wanted.dims or ())
+    for place in request.outputs:
+        group = [place] if isinstance(place, Wanted) else list(place)
+        yield _number(len(group)) + _number(not isinstance(place, Wanted))
+        for wanted in group:
+            yield _number(-1 if wanted.dtype is None else GE_NUMBERS[wanted.dtype]) + _number(wanted.like)
+            yield _number(-1 if wanted.dims is None else len(wanted.dims))
+            yield from map(_number, wanted.dims or ())
     yield _number(len(request.attributes))
     for kind, value in request.attributes:
         yield from _attribute(kind, value)

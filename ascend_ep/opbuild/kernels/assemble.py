@@ -10,6 +10,7 @@ from ascend_ep.opdef import dtypes
 from .host_code import HostCode, HostOperator
 from .signature import KernelFunction, Parameter
 from .sources import Sources
+from .template_keys import template_keys
 from .units import ArgumentSpec, Assembly, KernelUnit, TypeColumn
 
 
@@ -24,6 +25,7 @@ def host_assembly(
     """The kernel of an operator that host code registers. Raises AscendError E43203."""
     inputs, outputs = tuple(t.name for t in operator.inputs), tuple(t.name for t in operator.outputs)
     tiling_class = host.tiling_of.get(operator.op, "")
+    by_key = None if name else template_keys(kernel, sources.folders, len(inputs))
     units = tuple(
         KernelUnit(
             kernel.file,
@@ -34,10 +36,11 @@ def host_assembly(
             tiling_class,
             sources.folders,
             {"__CCE_KT_TEST__": "1"},  # a CPU's run: what launches the kernel on a device is left out
+            by_key,
         )
         for column in columns
     )
-    arguments = tuple(_of_operator(kernel, len(inputs), len(outputs)))
+    arguments = tuple(_of_operator(kernel, len(inputs), 0 if operator.is_in_place else len(outputs)))
     return Assembly(units, arguments, inputs, outputs, operator.op, host.files, host.folders)
 
 
@@ -111,6 +114,7 @@ def plain_assembly(
     unit = KernelUnit(
         kernel.file, name or kernel.name, column, (*inputs, *outputs),
         folders=sources.folders,
+        by_key=None if name else template_keys(kernel, sources.folders, len(inputs)),
     )  # fmt: skip
     return Assembly((unit,), tuple(arguments), tuple(inputs), tuple(outputs))
 

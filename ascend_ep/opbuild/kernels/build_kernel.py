@@ -19,7 +19,7 @@ from ascend_ep.compiler.custom_ops.proof_report import Report
 from ascend_ep.compiler.custom_ops.stored_proof import identity
 from ascend_ep.element_types import number_of
 from ascend_ep.errors import AscendError
-from ascend_ep.opbuild.ascendc.call_request import Array, CallRequest, Plain, list_bytes
+from ascend_ep.opbuild.ascendc.call_request import Array, CallRequest, Plain, Wanted, list_bytes
 from ascend_ep.opbuild.ascendc.cpp import find_cpp, linked
 from ascend_ep.opbuild.ascendc.naming import snake_case
 from ascend_ep.opbuild.operators.install import exclusively, put_in_place
@@ -156,7 +156,7 @@ def _hosted(
     lines = [
         f"library.dynamic = {{{', '.join(lists)}}};",
         *_attribute_lines(operator.attributes),
-        *([] if operator.infers_shapes else [_rule_lines(operator)]),
+        *([] if operator.infers_shapes and not operator.is_in_place else [_rule_lines(operator)]),
     ]
     needed = [i + 1 for i, t in enumerate(operator.inputs) if t.occurrence == "required"]
     most = 64 if operator.inputs and operator.inputs[-1].occurrence == "variadic" else len(operator.inputs)
@@ -207,8 +207,10 @@ def _c_text(content: bytes) -> str:
 
 
 def _rule_lines(operator: HostOperator) -> str:
-    """Outputs of the first input's shape: no InferShape is registered."""
-    rules = ", ".join("{0, -1, {}, false}" for _ in operator.outputs)
+    """Outputs of the first input's shape, as no InferShape is registered; or of the input that each is."""
+    names = [t.name for t in operator.inputs]
+    like = [names.index(t.name) if operator.is_in_place else 0 for t in operator.outputs]
+    rules = ", ".join(f"{{{i}, -1, {{}}, false}}" for i in like)
     return f"library.rules = {{{rules}}};"
 
 
@@ -242,6 +244,7 @@ def _plain_text(assembly: Assembly, call: CallRequest) -> LibraryText:
     rules = ", ".join(
         f"{{-1, {GE_NUMBERS[w.dtype or 1]}, {{{', '.join(map(str, w.dims or ()))}}}, true}}"
         for w in call.outputs
+        if isinstance(w, Wanted)
     )
     values = ", ".join("{" + ", ".join(map(str, [*v, *[0] * 64])) + "}" for v in call.values)
     lines = (

@@ -55,7 +55,8 @@ class HostTensor:
 
 @dataclass(frozen=True)
 class HostOperator:
-    """One OP_ADD: tensors and attributes in their order, for the chip that was asked for."""
+    """One OP_ADD: tensors and attributes in their order, for the chip that was asked for. is_in_place: it
+    defines no output; `outputs` are its inputs, which the kernel changes."""
 
     op: str
     inputs: tuple[HostTensor, ...]
@@ -65,6 +66,7 @@ class HostOperator:
     infers_shapes: bool
     tiles: bool
     kernel_file: str = ""
+    is_in_place: bool = False
 
     @property
     def columns(self) -> list[tuple[int | None, ...]]:
@@ -139,15 +141,17 @@ def _operator(entry: Mapping[str, Any], soc: Soc) -> HostOperator:
     inputs = config.get("inputs") or entry["inputs"]
     outputs = config.get("outputs") or entry["outputs"]
     tensors = {e["name"]: e for e in inputs}
+    changed = [e for e in inputs if _OCCURRENCES.get(e["occurrence"]) != "optional"]
     return HostOperator(
         entry["op"],
         tuple(_tensor(e, tensors) for e in inputs),
-        tuple(_tensor(e, tensors) for e in outputs),
+        tuple(_tensor(e, tensors) for e in outputs or changed),
         tuple(_attribute(a) for a in entry["attributes"] if a["type"] not in ("", "lists")),
         tuple(c["chip"] for c in configs),
         entry["infers_shapes"],
         entry["tiles"],
         config.get("extended", {}).get("opFile.value", ""),
+        not outputs,
     )
 
 

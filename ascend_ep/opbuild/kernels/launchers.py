@@ -1,5 +1,6 @@
 """Kernels as functions of a program, as ascendc_library of build files has it: aclrtlaunch_<kernel>(blocks,
-stream, arguments) and its header, behind which the kernel runs on this CPU."""
+stream, arguments) and its header, behind which the kernel runs on this CPU. Each kernel is one of a binary,
+too, which programs load by aclrtBinaryLoadFromFile."""
 
 from __future__ import annotations
 
@@ -47,10 +48,11 @@ def write_launchers(files: Sequence[Path], folder: Path) -> list[Path]:
             _put(folder / name, text)
         lines = [
             '#include "kernel_operator.h"',
-            '#include "host/launch.h"',
+            '#include "host/kernel_binary.h"',
             '#include "acl/acl_rt.h"',
             included_source(path),
             *(_launcher(k) for k in kernels),
+            *(f"ASC_KERNEL_BINARY({k.name})" for k in kernels),
         ]
         made.append(_put(folder / f"{path.stem}_{number}.cpp", "\n".join(lines) + "\n"))
     return made

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -71,9 +71,16 @@ def run_kernel(request: RunRequest) -> Run:
     if answer.refused:
         raise AscendError("E43205" if assembly.op else "E43203", assembly.op or kernel.name, answer.refused)
     ended = time.perf_counter()
-    return Run(
-        kernel, answer, assembly.outputs, assembly.inputs, tuple(notes), compiled - start, ended - compiled
-    )
+    names = _names(assembly.outputs, call.outputs)
+    return Run(kernel, answer, names, assembly.inputs, tuple(notes), compiled - start, ended - compiled)
+
+
+def _names(outputs: Sequence[str], wanted: Sequence[Wanted | Sequence[Wanted]]) -> tuple[str, ...]:
+    """A name for every tensor: those of a list have their place behind it."""
+    found: list[str] = []
+    for name, place in zip(outputs, wanted, strict=True):
+        found += [name] if isinstance(place, Wanted) else [f"{name}_{i}" for i in range(len(place))]
+    return tuple(found)
 
 
 def prepared(request: RunRequest) -> tuple[KernelFunction, Assembly, CallRequest, list[str]]:
@@ -84,7 +91,8 @@ def prepared(request: RunRequest) -> tuple[KernelFunction, Assembly, CallRequest
     notes: list[str] = []
     if host is not None and operator is not None:
         given = _placed(operator, request.inputs)
-        column = column_of(operator, [None if a is None else number_of(a.dtype) for a in given])
+        firsts = [_first(a) for a in given]
+        column = column_of(operator, [None if a is None else number_of(a.dtype) for a in firsts])
         assembly = host_assembly(request.sources, kernel, host, operator, [column], name)
         if not operator.tiles:
             notes.append(
@@ -96,44 +104,99 @@ def prepared(request: RunRequest) -> tuple[KernelFunction, Assembly, CallRequest
     return kernel, assembly, call, notes
 
 
-def _placed(operator: HostOperator, inputs: Sequence[Array | None]) -> list[Array | None]:
-    """An array for every input of the definition, None at the end for optional ones."""
-    missing = [t.name for t in operator.inputs[len(inputs) :] if t.occurrence == "required"]
-    if missing or len(inputs) > len(operator.inputs):
+def _placed(operator: HostOperator, inputs: Sequence[Array | None]) -> list[Array | list[Array] | None]:
+    """What every input of the definition gets: an array, a list of them, or None at the end for optional
+    ones. Where more arrays than inputs are given, each list has an equal share of them."""
+    share = _share(operator, len(inputs))
+    placed: list[Array | list[Array] | None] = []
+    waiting = list(inputs)
+    for tensor in operator.inputs:
+        if not waiting:
+            break
+        if tensor.occurrence == "variadic":
+            taken, waiting = waiting[:share], waiting[share:]
+            listed = [a for a in taken if a is not None]
+            placed.append(listed or None)
+        else:
+            placed.append(waiting.pop(0))
+    missing = [t.name for t in operator.inputs[len(placed) :] if t.occurrence == "required"]
+    if missing or waiting:
         names = ", ".join(t.name for t in operator.inputs)
         reason = f"it takes {names}; {len(inputs)} inputs are given"
         raise AscendError("E43203", operator.op, reason, fix="Give --input for each, in this order.")
-    return [*inputs, *[None] * (len(operator.inputs) - len(inputs))]
+    return [*placed, *[None] * (len(operator.inputs) - len(placed))]
+
+
+def _share(operator: HostOperator, given: int) -> int:
+    """How many of the given arrays each list of the definition has."""
+    lists = sum(t.occurrence == "variadic" for t in operator.inputs)
+    for kinds in (("required", "optional"), ("required",)):
+        singles = sum(t.occurrence in kinds for t in operator.inputs)
+        if lists and given > singles and (given - singles) % lists == 0:
+            return (given - singles) // lists
+    return 1
+
+
+def _first(given: Array | list[Array] | None) -> Array | None:
+    return (given[0] if given else None) if isinstance(given, list) else given
 
 
 def _hosted_call(
     request: RunRequest,
     operator: HostOperator,
-    given: Sequence[Array | None],
+    given: Sequence[Array | list[Array] | None],
     column: TypeColumn,
     notes: list[str],
 ) -> CallRequest:
     bound = bind_attributes(operator.opdef(), request.attributes)
     attributes = [(a.type, bound.get(a.name)) for a in operator.attributes]
-    outputs = list(request.outputs)
-    for i in range(len(outputs), len(operator.outputs)):
-        outputs.append(Wanted() if operator.infers_shapes else Wanted(like=0))
-        if not operator.infers_shapes:
-            name = operator.outputs[i].name
-            notes.append(
-                f"no InferShape is registered: {name} has the shape of {operator.inputs[0].name} "
-                "(--output_shape says another)"
-            )
     declared = column.types[len(operator.inputs) :]
-    outputs = [
-        Wanted(declared[i] if w.dtype is None and i < len(declared) else w.dtype, w.like, w.dims)
-        for i, w in enumerate(outputs)
-    ]
-    inputs = [
-        [a] if t.occurrence == "variadic" and a is not None else a
-        for t, a in zip(operator.inputs, given, strict=True)
-    ]
-    return CallRequest(request.soc, inputs, outputs, attributes)
+    wanted = list(request.outputs)
+    outputs: list[Wanted | list[Wanted]] = []
+    for i, tensor in enumerate(operator.outputs):
+        group = [_wanted(operator, given, i, j, wanted, notes) for j in range(_listed(operator, given, i))]
+        typed = [replace(w, dtype=declared[i]) if w.dtype is None and i < len(declared) else w for w in group]
+        outputs.append(typed if tensor.occurrence == "variadic" else typed[0])
+    return CallRequest(request.soc, list(given), outputs, attributes)
+
+
+def _listed(operator: HostOperator, given: Sequence[Array | list[Array] | None], output: int) -> int:
+    """How many tensors an output has: 1, or as many as the first list among the inputs."""
+    if operator.outputs[output].occurrence != "variadic":
+        return 1
+    if operator.is_in_place:
+        same = given[[t.name for t in operator.inputs].index(operator.outputs[output].name)]
+        return len(same) if isinstance(same, list) else 1
+    return next((len(a) for a in given if isinstance(a, list)), 1)
+
+
+def _wanted(
+    operator: HostOperator,
+    given: Sequence[Array | list[Array] | None],
+    output: int,
+    number: int,
+    wanted: list[Wanted],
+    notes: list[str],
+) -> Wanted:
+    """What a request says of tensor `number` of an output; `wanted`: what the user says of those to come."""
+    if wanted:
+        return wanted.pop(0)
+    starts, at = [], 0
+    for a in given:
+        starts.append(at)
+        at += len(a) if isinstance(a, list) else 1
+    if operator.is_in_place:
+        names = [t.name for t in operator.inputs]
+        return Wanted(like=starts[names.index(operator.outputs[output].name)] + number)
+    if operator.infers_shapes:
+        return Wanted()
+    is_list = operator.outputs[output].occurrence == "variadic"
+    like = next((s for s, a in zip(starts, given, strict=True) if isinstance(a, list)), 0) if is_list else 0
+    notes.append(
+        f"no InferShape is registered: {operator.outputs[output].name} has the shape of "
+        f"{operator.inputs[0].name} (--output_shape says another)"
+    )
+    return Wanted(like=like + number)
 
 
 def plain_call(

@@ -128,7 +128,7 @@ def _kernel_at(text: str, at: int, path: Path) -> tuple[KernelFunction | None, i
     if end < 0 or not text[end + 1 :].lstrip().startswith("{"):
         return None, name.end()
     inner = text[name.end() : end]
-    parameters = tuple(_parameter(p, i) for i, p in enumerate(_separated(inner)))
+    parameters = tuple(_parameter(p, i) for i, p in enumerate(separated(inner)))
     line = text.count("\n", 0, name.start(1)) + 1
     return KernelFunction(name[1], parameters, path, line), end
 
@@ -142,7 +142,8 @@ def _closing(text: str, at: int) -> int:
     return -1
 
 
-def _separated(text: str) -> list[str]:
+def separated(text: str) -> list[str]:
+    """A list's parts between its outermost commas."""
     parts, depth, start = [], 0, 0
     for i, c in enumerate(text):
         depth += {"(": 1, "<": 1, "[": 1, "{": 1, ")": -1, ">": -1, "]": -1, "}": -1}.get(c, 0)

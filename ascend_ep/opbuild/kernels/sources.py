@@ -17,6 +17,8 @@ from .host_code import HostCode, HostOperator, read_host
 from .signature import KernelFunction, chosen_kernel, kernels_of, without_comments
 
 SUFFIXES = (".cpp", ".cc", ".cxx", ".asc")
+#: How far above a file the folder of its project is looked for.
+_LEVELS = 8
 _MAIN = re.compile(r"\b(?:int|int32_t|auto)\s+main\s*\(")
 _REGISTERS = re.compile(r"\bOP_ADD\s*\(\s*(\w+)|\bIMPL_OP\w*\s*\(\s*(\w+)")
 
@@ -37,28 +39,43 @@ class Sources:
         places = dict.fromkeys(p.parent for p in (*self.kernels, *self.host))
         around = [f for p in places for f in (p, p.parent, p.parent / "op_kernel", p.parent / "op_host")]
         above = [
-            f for p in places for a in list(p.parents)[:5] for f in (a / "common" / "include", a / "include")
+            f
+            for p in places
+            for a in list(p.parents)[:_LEVELS]
+            for f in (a / "common" / "include", a / "include")
         ]
         known = tuple(dict.fromkeys(f for f in (*self.included, *around, *above) if f.is_dir()))
         return (*known, *_folders_of_missing((*self.kernels, *self.host), known))
 
 
 def _folders_of_missing(files: Sequence[Path], known: Sequence[Path]) -> list[Path]:
-    """Folders of the project, which its build files name, with headers that nothing else has: those that
-    exactly one file's path ends with."""
+    """Folders of the project, which its build files name, with headers that nothing else has: of several,
+    those of the file's own side, kernel or host, and the nearest of them."""
     found: dict[Path, None] = {}
     for path in files:
         for name in missing_includes(path, (*known, *found)):
             tail = Path(name)
             fitting = [p for p in _headers_of(_project_of(path)) if p.parts[-len(tail.parts) :] == tail.parts]
-            if len(fitting) == 1:
-                found[fitting[0].parents[len(tail.parts) - 1]] = None
+            if fitting:
+                chosen = min(fitting, key=lambda p: _distance(p, path))
+                found[chosen.parents[len(tail.parts) - 1]] = None
     return list(found)
 
 
+def _distance(header: Path, path: Path) -> tuple[bool, int, str]:
+    """How far a header is from a file that includes it."""
+    side = next((part for part in ("op_kernel", "op_host") if part in path.parts), "")
+    common = sum(1 for a, b in zip(header.parts, path.parts, strict=False) if a == b)
+    return (
+        bool(side) and side not in header.parts,
+        len(header.parts) + len(path.parts) - 2 * common,
+        str(header),
+    )
+
+
 def _project_of(path: Path) -> Path:
-    """The folder that a file's project begins with: the highest, five up at most, that has build files."""
-    above = list(path.parents)[:5]
+    """The folder that a file's project begins with: the highest of those near it that has build files."""
+    above = list(path.parents)[:_LEVELS]
     building = [a for a in above if (a / "CMakeLists.txt").is_file() or (a / "build.sh").is_file()]
     return building[-1] if building else path.parent
 
@@ -114,8 +131,8 @@ def _kernel_files(project: Path) -> list[Path]:
 
 def _host_beside(files: Sequence[Path], op_type: str) -> tuple[Path, ...]:
     """Host files in ../op_host: of the operator named, or all that register anything."""
-    folders = dict.fromkeys(p.parent.parent / "op_host" for p in files if p.parent.name == "op_kernel")
-    found = [p for f in folders if f.is_dir() for p in sorted(f.glob("*")) if p.suffix in SUFFIXES]
+    folders = dict.fromkeys(f for p in files if (f := _host_folder(p)) is not None)
+    found = [p for f in folders for p in sorted(f.glob("*")) if p.suffix in SUFFIXES]
     registering = {p: registered_types(p) for p in found}
     mine = [p for p, types in registering.items() if op_type in types]
     by_name = [
@@ -128,6 +145,17 @@ def _host_beside(files: Sequence[Path], op_type: str) -> tuple[Path, ...]:
         chosen = by_name
     helpers = [p for p in found if p not in registering or not registering[p]]
     return tuple(dict.fromkeys([*chosen, *(p for p in helpers if chosen and p not in chosen)]))
+
+
+def _host_folder(kernel: Path) -> Path | None:
+    """../op_host of a file in op_kernel; for one in op_kernel/arch35, op_host/arch35 where that is there."""
+    for level, folder in enumerate(list(kernel.parents)[:3]):
+        if folder.name == "op_kernel":
+            names = kernel.parent.parts[len(kernel.parent.parts) - level :] if level else ()
+            inner = folder.parent.joinpath("op_host", *names)
+            found = inner if inner.is_dir() else folder.parent / "op_host"
+            return found if found.is_dir() else None
+    return None
 
 
 def registered_types(path: Path) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,9 +11,10 @@ from typing import Literal
 from ascend_ep.cann.soc import Soc
 from ascend_ep.element_types import ELEMENT_TYPES
 from ascend_ep.opbuild.ascendc.call_request import GE_NUMBERS, OF_GE, chip_numbers
-from ascend_ep.opbuild.ascendc.cpp import Unit
+from ascend_ep.opbuild.ascendc.cpp import Unit, sources_of
 
 from .launches import has_launches, rewritten, without_launchers
+from .template_keys import TemplateKeys
 
 ArgumentKind = Literal["INPUT", "OUTPUT", "WORKSPACE", "TILING", "VALUE"]
 #: What kernels may compare ORIG_DTYPE_... and FORMAT_... with in #if.
@@ -23,6 +25,10 @@ _FORMAT_MACROS = {
 }  # fmt: skip
 #: Kernels are told that they run on a CPU, as in the tool chain's own CPU mode.
 _ON_CPU = ("-DASCENDC_CPU_DEBUG", "-D__CCE_KT_TEST__")
+_LIMITS = re.compile(
+    r"\bconst(?:expr|)\s+(?:static\s+)?[\w:]+\s+((?:U?(?:INT|LONG|SHRT|CHAR)|FLT|DBL)_(?:MAX|MIN|EPSILON)|M_PI|M_E|NAN|INFINITY|HUGE_VALF?)"
+    r"\s*[={]"
+)
 CHECKED = ("-std=c++20", "-O1", "-g1", *_ON_CPU)
 UNCHECKED = ("-std=c++20", "-O2", "-DASCENDC_CPU_NO_CHECK", *_ON_CPU)
 HOST = ("-std=c++20", "-O1")
@@ -40,7 +46,8 @@ class TypeColumn:
 @dataclass(frozen=True)
 class KernelUnit:
     """A kernel in its file. name: how it is called, with template arguments. tensors: names of what
-    columns list. tiling: text of tiling structures; tiling_class: the one of GET_TILING_DATA."""
+    columns list. tiling: text of tiling structures; tiling_class: the one of GET_TILING_DATA. by_key: how an
+    instance of a template is chosen by the tiling key, None where `name` says which it is."""
 
     file: Path
     name: str
@@ -50,10 +57,12 @@ class KernelUnit:
     tiling_class: str = ""
     folders: tuple[Path, ...] = ()
     defines: Mapping[str, str] = field(default_factory=dict, hash=False)
+    by_key: TemplateKeys | None = None
 
     def unit(self, number: int, is_checked: bool) -> Unit:
         """The kernel behind a row of its own. Functions of its file that launch kernels have no bodies."""
         plain, angle, rest = self.name.partition("<")
+        folders = (self.file.parent, *_of_side(self.folders, "op_kernel"))
         symbol = f"asc_kernel_{number}"
         included = included_source(self.file, without_launchers)
         lines = [
@@ -64,15 +73,31 @@ class KernelUnit:
             *([self.tiling] if self.tiling else []),
             *([f"using AscTilingDefault = {self.tiling_class};"] if self.tiling_class else []),
             *(f"#define {name} {value}" for name, value in self.defines.items()),
+            *(f"#undef {name}" for name in _own_limits(self.file, folders)),
             f"#define {plain} {symbol}_{plain}",
             included,
             f"#undef {plain}",
         ]
         called = f"{symbol}_{plain}{angle}{rest}"
+        if self.by_key is not None:
+            lines += self.by_key.lines(symbol, called, self.column.types)
+            called = f"{symbol}_by_key"
         lines.append(f"ASC_KERNEL_ROW({symbol}, ({called}))")
         flags = CHECKED if is_checked else UNCHECKED
-        folders = (self.file.parent, *self.folders)
         return Unit(f"kernel{number}", "\n".join(lines) + "\n", {}, folders, flags, symbol)
+
+
+def _of_side(folders: Sequence[Path], side: str) -> list[Path]:
+    """The folders with those of the other side, kernel or host, last: both may have a header of one name."""
+    other = {"op_kernel": "op_host", "op_host": "op_kernel"}[side]
+    return sorted(folders, key=lambda f: other in f.parts and side not in f.parts)
+
+
+def _own_limits(file: Path, folders: Sequence[Path]) -> list[str]:
+    """The C library's macros that a kernel defines as constants of its own: its compiler has none of them."""
+    texts = [file, *sources_of(f'#include "{file}"', folders)]
+    found = (_LIMITS.findall(p.read_text(encoding="utf-8", errors="replace")) for p in texts)
+    return sorted({name for names in found for name in names})
 
 
 def included_source(path: Path, changed: Callable[[str], str] = rewritten) -> str:
@@ -123,7 +148,7 @@ class Assembly:
 def host_units(files: Sequence[Path], folders: Sequence[Path]) -> list[Unit]:
     """A unit for each host file, as it is."""
     return [
-        Unit(f"host{i}", f'#include "{path}"\n', {}, (path.parent, *folders), HOST)
+        Unit(f"host{i}", f'#include "{path}"\n', {}, (path.parent, *_of_side(folders, "op_host")), HOST)
         for i, path in enumerate(files)
     ]
 

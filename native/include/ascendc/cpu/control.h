@@ -43,6 +43,12 @@ struct AscendCUtils {
         SetVectorMask<T>(high, low);
     }
     static void ResetMask() { AscendC::ResetMask(); }
+    static constexpr int32_t GetBitSize(int32_t bytes) { return bytes * ONE_BYTE_BIT_SIZE; }
+    /* Elements in a block of 32 bytes. */
+    static constexpr int32_t GetC0Count(int32_t bytes) { return bytes ? DEFAULT_C0_SIZE / bytes : 0; }
+    static constexpr int32_t GetC0Size() { return DEFAULT_C0_SIZE; }
+    /* Values that overflow become infinity, whatever it says. */
+    static void SetOverflow(uint64_t) {}
 };
 
 /* What copies to global memory do from here on. */

@@ -1,6 +1,7 @@
 /* What a kernel's entry takes from the tool chain: tiling data, keys, the kind of its cores. */
 #pragma once
 
+#include "../tiling/template_argument.h"
 #include "task_type.h"
 #include "workspace.h"
 
@@ -50,19 +51,3 @@ constexpr asc_cpu_key asc_cpu_tiling_key{};
 #define ASCENDC_DUMP 1
 #define OOMCheckAddrRange(...)
 #define OOMInit(...)
-
-/* Templates as tiling keys: their lists are the host's. */
-#ifndef ASCENDC_TPL_ARGS_DECL
-#define ASCENDC_TPL_ARGS_DECL(...)
-#define ASCENDC_TPL_SEL(...)
-#define ASCENDC_TPL_ARGS_SEL(...)
-#define ASCENDC_TPL_1_BW 1
-#define ASCENDC_TPL_2_BW 2
-#define ASCENDC_TPL_4_BW 4
-#define ASCENDC_TPL_8_BW 8
-#define ASCENDC_TPL_UI_RANGE 0
-#define ASCENDC_TPL_UI_LIST 1
-#define ASCENDC_TPL_UI_MIX 2
-#endif
-#define ASCENDC_TPL_INPUT(...)
-#define ASCENDC_TPL_OUTPUT(...)

@@ -55,6 +55,15 @@ template <typename T>
 inline constexpr T AlignUp(T a, asc_cpu::Same<T> b) {
     return b == 0 ? 0 : T((a + b - 1) / b * b);
 }
+/* Of numbers; those of tensors are vector instructions. */
+template <typename T, typename U, typename = std::enable_if_t<std::is_arithmetic_v<T> && std::is_arithmetic_v<U>>>
+inline constexpr std::common_type_t<T, U> Min(T a, U b) {
+    return a < b ? a : b;
+}
+template <typename T, typename U, typename = std::enable_if_t<std::is_arithmetic_v<T> && std::is_arithmetic_v<U>>>
+inline constexpr std::common_type_t<T, U> Max(T a, U b) {
+    return a > b ? a : b;
+}
 inline constexpr uint32_t DivCeil(uint32_t a, uint32_t b) {
     return (a + b - 1) / b;
 }

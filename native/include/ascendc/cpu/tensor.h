@@ -56,10 +56,13 @@ struct Element {
     const LocalTensor<T> tensor;
     uint32_t index;
     operator T() const { return tensor.GetValue(index); }
+    Element(const LocalTensor<T> &of, uint32_t offset) : tensor(of), index(offset) {}
+    Element(const Element &) = default;
     const Element &operator=(T value) const {
         tensor.SetValue(index, value);
         return *this;
     }
+    const Element &operator=(const Element &other) const { return *this = T(other); }
 };
 
 /* z = x + y of tensors: computed by the assignment, which knows where to. */

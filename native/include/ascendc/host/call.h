@@ -3,6 +3,7 @@
 
 #include <deque>
 
+#include "app_log.h"
 #include "host_operator.h"
 #include "parts.h"
 
@@ -117,15 +118,18 @@ class Call {
      * one buffer of the kernel's. */
     bool overwrite(size_t output, std::vector<bool> &shared_in) {
         for (size_t i = 0; i < parts_.n_inputs && i < node_.input_groups.size(); i++) {
-            const Node::Group &from = node_.input_groups[i];
-            if (std::strcmp(parts_.input_names[i], parts_.output_names[output]) != 0 || from.absent || from.dynamic)
-                continue;
-            gert::Tensor &in = node_.inputs[from.first], &out = node_.outputs[node_.output_groups[output].first];
-            if (in.GetSize() != out.GetSize()) return false;
-            if (in.GetAddr() != out.GetAddr()) std::memmove(out.GetAddr(), in.GetAddr(), in.GetSize());
-            in = gert::Tensor(*in.asc_shape(), *in.asc_desc(), out.GetAddr());
-            add({nullptr, static_cast<uint8_t *>(out.GetAddr()), out.GetSize(), Role::BOTH},
-                parts_.output_names[output]);
+            const Node::Group &from = node_.input_groups[i], &to = node_.output_groups[output];
+            if (std::strcmp(parts_.input_names[i], parts_.output_names[output]) != 0 || from.absent) continue;
+            for (size_t t = 0; t < from.count && from.count == to.count; t++)
+                if (node_.inputs[from.first + t].GetSize() != node_.outputs[to.first + t].GetSize()) return false;
+            if (from.count != to.count) return false;
+            for (size_t t = 0; t < from.count; t++) {
+                gert::Tensor &in = node_.inputs[from.first + t], &out = node_.outputs[to.first + t];
+                if (in.GetAddr() != out.GetAddr()) std::memmove(out.GetAddr(), in.GetAddr(), in.GetSize());
+                in = gert::Tensor(*in.asc_shape(), *in.asc_desc(), out.GetAddr());
+                add({nullptr, static_cast<uint8_t *>(out.GetAddr()), out.GetSize(), Role::BOTH},
+                    parts_.output_names[output]);
+            }
             return shared_in[i] = true;
         }
         return false;

@@ -88,7 +88,7 @@ class HostOperator {
         gert::Tensor &out = node.outputs[i];
         gert::StorageShape &shape = *out.asc_shape();
         const gert::Tensor *like = rule.like >= 0 ? node.input(size_t(rule.like)) : nullptr;
-        if (!impl_.infer_shape) {
+        if (!impl_.infer_shape || definition_->outputs.empty()) {
             if (like)
                 shape.MutableOriginShape() = like->GetOriginShape();
             else if (rule.given) {

@@ -18,6 +18,8 @@ namespace ops {
 
 enum Option { IGNORE = 0, OPTIONAL = 1, REQUIRED = 2, DYNAMIC = 3, VIRTUAL = 4 };
 enum class DependScope { ALL, TILING, INVALID_SCOPE };
+/* What an output takes from the input that it follows. */
+enum class FollowType { ALL, DTYPE, FORMAT, SHAPE, INVALID_TYPE };
 enum class FormatCheckOption { DEFAULT, STRICT, MAX };
 enum class ItemFindStatus { ITEM_FIND, ITEM_NOEXIST };
 

@@ -11,7 +11,9 @@
 #include <cstring>
 #include <functional>
 #include <iostream>
+#include <limits>
 #include <map>
+#include <numeric>
 #include <set>
 #include <sstream>
 #include <string>
@@ -23,6 +25,11 @@
 #include "op_def.h"
 #include "op_impl_registry.h"
 #include "tilingdata_base.h"
+
+#ifndef unlikely
+#define likely(condition) __builtin_expect(!!(condition), 1)
+#define unlikely(condition) __builtin_expect(!!(condition), 0)
+#endif
 
 /* Host files in this namespace use these unqualified. */
 namespace optiling {

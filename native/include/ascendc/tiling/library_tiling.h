@@ -129,6 +129,10 @@ ASC_SCRATCH_OF_SHAPE(AscendQuant, 2)
 ASC_SCRATCH_OF_SHAPE(AscendDequant, 2)
 ASC_SCRATCH_OF_SHAPE(Pad, 2)
 ASC_SCRATCH_OF_SHAPE(UnPad, 2)
+inline void GetUnPadMaxMinTmpSize(const platform_ascendc::PlatformAscendC &, const ge::Shape &shape, const uint32_t,
+                                  uint32_t &most, uint32_t &least) {
+    asc_host::scratch_range(shape, 2, most, least);
+}
 #undef ASC_SCRATCH_OF_SHAPE
 template <typename InputType, typename OutputType>
 inline void GetAscendAntiQuantMaxMinTmpSize(const ge::Shape &shape, const ge::Shape &, bool, InputType, OutputType,
@@ -262,6 +266,17 @@ inline void UnPadTilingFunc(const ge::Shape &shape, const uint32_t, const uint32
     asc_host::store_tiling(tiling, t);
 }
 
+/* Sort, MrgSort and Concat keep pairs of a value and an index, 8 bytes each. */
+inline uint32_t GetSortTmpSize(const platform_ascendc::PlatformAscendC &, const uint32_t n, const uint32_t) {
+    return 8 * n;
+}
+inline uint32_t GetConcatTmpSize(const platform_ascendc::PlatformAscendC &, const uint32_t n, const uint32_t) {
+    return 8 * n;
+}
+#ifndef ASC_TOPK_MODE
+#define ASC_TOPK_MODE
+enum class TopKMode : uint8_t { TOPK_NORMAL, TOPK_NSMALL };
+#endif
 template <typename Mode>
 inline bool GetTopKMaxMinTmpSize(const platform_ascendc::PlatformAscendC &, const int32_t inner, const int32_t outter,
                                  const bool, const bool, Mode, const bool, const uint32_t, uint32_t &most,

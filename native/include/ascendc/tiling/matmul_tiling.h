@@ -63,7 +63,7 @@ enum class MatrixMadType { NORMAL, HF32 };
 enum class ScheduleType { INNER_PRODUCT, OUTER_PRODUCT };
 
 struct PlatformInfo {
-    int32_t socVersion = 0;
+    platform_ascendc::SocVersion socVersion = platform_ascendc::SocVersion::RESERVED_VERSION;
     uint64_t l1Size = 0, l0CSize = 0, ubSize = 0, l0ASize = 0, l0BSize = 0;
 };
 

@@ -6,7 +6,10 @@
 
 namespace AscendC {
 
+#ifndef ASC_TOPK_MODE /* the host's headers have it too */
+#define ASC_TOPK_MODE
 enum class TopKMode : uint8_t { TOPK_NORMAL, TOPK_NSMALL };
+#endif
 /* outter rows of `inner` elements (a multiple of 32), of which n count. */
 struct TopKInfo {
     int32_t outter = 1, inner = 0, n = 0;

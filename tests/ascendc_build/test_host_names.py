@@ -1,0 +1,164 @@
+"""Names and headers that op_host files of public repositories use, each as one of them uses it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ascend_ep.codegen.header_text import HEADERS
+from ascend_ep.opbuild.ascendc.cpp import find_cpp
+from ascend_ep.opbuild.kernels.sources import find_sources
+from ascend_ep.opbuild.kernels.units import KernelUnit
+
+HOST = """
+#include "error/ops_error.h"
+#include "graph/ge_error_codes.h"
+#include "log/error_code.h"
+#include "platform/platform_ascendc.h"
+#include "register/op_def_registry.h"
+#include "tiling/tiling_api.h"
+#include "util/math_util.h"
+#include "utils/log/asc_cpu_log.h"
+static ge::graphStatus Tile(gert::TilingContext *context) {
+    OPS_CHECK(context == nullptr, OPS_REPORT_VECTOR_INNER_ERR("Op", "%s", "null"), return ge::GRAPH_FAILED);
+    OP_CHECK(context->GetAttrs() == nullptr, OPS_LOG_E("Op", "no attributes"), return ge::GRAPH_FAILED);
+    OP_TILING_CHECK(false, VECTOR_INNER_ERR_REPORT_TILIING("Op", "never"), return ge::GRAPH_FAILED);
+    OPS_CHECK_NULL_WITH_CONTEXT(context, context->GetInputShape(0));
+    if (unlikely(context->GetInputShape(0) == nullptr)) ASC_CPU_LOG_ERROR("no shape %d", 0);
+    auto chip = platform_ascendc::PlatformAscendC(context->GetPlatformInfo());
+    matmul_tiling::PlatformInfo of_matmul;
+    of_matmul.socVersion = chip.GetSocVersion();
+    uint32_t most = 0, least = 0;
+    AscendC::GetUnPadMaxMinTmpSize(chip, ge::Shape({8, 8}), sizeof(half), most, least);
+    const auto mode = AscendC::TopKMode::TOPK_NORMAL;
+    AscendC::GetTopKMaxMinTmpSize(chip, 32, 1, false, true, mode, true, 4, most, least);
+    static_assert(Ops::Base::CeilDiv(7, 2) == 4 && Ops::Base::CeilAlign(7, 4) == 8);
+    static_assert(Ops::Base::FloorAlign(7, 4) == 4);
+    return AscendC::GetSortTmpSize(chip, 32, 4) ? ge::GRAPH_SUCCESS : std::numeric_limits<uint32_t>::max();
+}
+namespace ops {
+class Op : public OpDef {
+   public:
+    explicit Op(const char *name) : OpDef(name) {
+        this->Input("x").DataType({ge::DT_FLOAT});
+        this->Output("y").Follow("x", FollowType::DTYPE);
+        this->AICore().SetTiling(Tile);
+    }
+};
+OP_ADD(Op);
+}
+"""
+
+
+def test_host_names_are_declared(tmp_path: Path) -> None:
+    (tmp_path / "host.cpp").write_text(HOST)
+    includes = [f"-I{HEADERS / 'ascendc'}", f"-I{HEADERS}"]
+    command = [*find_cpp(), "-std=c++20", "-w", "-fsyntax-only", *includes, str(tmp_path / "host.cpp")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[:2000]
+
+
+def test_a_kernel_may_define_the_c_librarys_limits(tmp_path: Path) -> None:
+    kernel = tmp_path / "limits.cpp"
+    kernel.write_text("constexpr int32_t INT_MAX = 1;\nconst float M_PI = 3.0f;\nint x = INT_MIN;\n")
+    text = KernelUnit(kernel, "limits").unit(0, True).text
+    assert "#undef INT_MAX" in text
+    assert "#undef M_PI" in text
+    assert "#undef INT_MIN" not in text
+
+
+def test_of_headers_with_one_name_each_side_has_its_own(tmp_path: Path) -> None:
+    for name, text in {
+        "CMakeLists.txt": "",
+        "common/op_kernel/shared.h": "",
+        "common/op_host/shared.h": "",
+        "ops/one/op_kernel/one.cpp": '#include "shared.h"\n__global__ __aicore__ void one(GM_ADDR x) {}\n',
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    folders = find_sources([tmp_path / "ops/one/op_kernel/one.cpp"]).folders
+    assert tmp_path / "common/op_kernel" in folders
+    assert tmp_path / "common/op_host" not in folders
+
+
+def test_a_kernel_for_one_architecture_has_that_hosts(tmp_path: Path) -> None:
+    for name in ("op_kernel/arch35/one.cpp", "op_host/arch35/one.cpp", "op_host/one.cpp"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("OP_ADD(One);" if "host" in name else "")
+    assert find_sources([tmp_path / "op_kernel/arch35/one.cpp"]).host == (
+        (tmp_path / "op_host/arch35/one.cpp").resolve(),
+    )
+
+
+LISTS_HOST = """
+#include "register/op_def_registry.h"
+static ge::graphStatus Tile(gert::TilingContext *context) {
+    context->SetBlockDim(1);
+    return ge::GRAPH_SUCCESS;
+}
+namespace ops {
+class Lists : public OpDef {
+   public:
+    explicit Lists(const char *name) : OpDef(name) {
+        this->Input("x").ParamType(DYNAMIC).DataType({ge::DT_FLOAT}).Format({ge::FORMAT_ND});
+        this->Input("factor").DataType({ge::DT_FLOAT}).Format({ge::FORMAT_ND});
+        %s
+        this->AICore().SetTiling(Tile);
+        this->AICore().AddConfig("ascend910b");
+    }
+};
+OP_ADD(Lists);
+}
+"""
+LISTS_KERNEL = """
+#include "kernel_operator.h"
+using namespace AscendC;
+extern "C" __global__ __aicore__ void lists(GM_ADDR x, GM_ADDR factor, %s GM_ADDR workspace, GM_ADDR tiling) {
+    TPipe pipe;
+    TBuf<> room;
+    pipe.InitBuffer(room, 64);
+    LocalTensor<float> t = room.Get<float>();
+    GlobalTensor<float> f;
+    f.SetGlobalBuffer((__gm__ float *)factor, 8);
+    const float by = f.GetValue(0);
+    ListTensorDesc from((__gm__ void *)x), to((__gm__ void *)%s);
+    for (uint32_t i = 0; i < from.GetSize(); i++) {
+        GlobalTensor<float> in, out;
+        in.SetGlobalBuffer((__gm__ float *)from.GetDataPtr<float>(i), 8);
+        out.SetGlobalBuffer((__gm__ float *)to.GetDataPtr<float>(i), 8);
+        DataCopy(t, in, 8);
+        PipeBarrier<PIPE_ALL>();
+        Muls(t, t, by, 8);
+        PipeBarrier<PIPE_ALL>();
+        DataCopy(out, t, 8);
+        PipeBarrier<PIPE_ALL>();
+    }
+}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("in_place", [False, True])
+def test_lists_of_tensors_come_out(tmp_path: Path, run, in_place: bool) -> None:
+    """An output list has as many tensors as the input's; without outputs the inputs are what is changed."""
+    output = 'this->Output("y").ParamType(DYNAMIC).DataType({ge::DT_FLOAT}).Format({ge::FORMAT_ND});'
+    for name, text in (
+        ("op_host/lists.cpp", LISTS_HOST % ("" if in_place else output)),
+        ("op_kernel/lists.cpp", LISTS_KERNEL % (("", "x") if in_place else ("GM_ADDR y,", "y"))),
+    ):
+        (tmp_path / "Lists" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "Lists" / name).write_text(text)
+    words: list[object] = []
+    for i in range(2):
+        np.save(tmp_path / f"x{i}.npy", np.arange(8, dtype=np.float32) + i)
+        words += ["--input", tmp_path / f"x{i}.npy"]
+    np.save(tmp_path / "factor.npy", np.full(8, 3, np.float32))
+    words += ["--input", tmp_path / "factor.npy", "--output", tmp_path / "made"]
+    status, said, error = run("run", tmp_path / "Lists", *words)
+    assert status == 0, said + error
+    for i in range(2):
+        made = np.load(tmp_path / "made" / f"{'x' if in_place else 'y'}_{i}.npy")
+        np.testing.assert_array_equal(made, (np.arange(8, dtype=np.float32) + i) * 3)
