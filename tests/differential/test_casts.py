@@ -49,7 +49,7 @@ def test_casts_saturate(kind: int, monkeypatch: pytest.MonkeyPatch) -> None:
         np.testing.assert_array_equal(results[0], whole, str(o))
         np.testing.assert_array_equal(results[1], number.astype(dtypes.NUMPY[kind]), str(o))
 
-    for level in levels():
+    for level in {levels()[0], levels()[-1]}:  # between them lies the same code generator
         monkeypatch.setenv("ASCEND_EP_CPU", level)
         sources, reasons = compiled.generated(operators)
         assert not reasons

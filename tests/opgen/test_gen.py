@@ -125,7 +125,10 @@ def test_cpp_tree_is_filled_in(gen, capsys):
 )
 @pytest.mark.parametrize(
     ("definition", "file", "right", "wrong"),
-    [(SWISH, "swish_custom", "Exp(", "Abs("), (RANKED, "rank_custom", "CMPMODE::LT", "CMPMODE::GT")],
+    [
+        (SWISH, "swish_custom", "Exp(", "Abs("),
+        pytest.param(RANKED, "rank_custom", "CMPMODE::LT", "CMPMODE::GT", marks=pytest.mark.slow),
+    ],
 )
 def test_the_tests_of_a_project_pass_and_catch_a_wrong_kernel(
     gen, monkeypatch, definition, file, right, wrong

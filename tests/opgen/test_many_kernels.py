@@ -18,6 +18,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow  # tests/differential/test_ascend_c.py compiles many as one each time
 def test_many_kernels_in_one_program():
     """Each is the same as compiled alone, also with equal names; and one that is no C++ is named."""
     kinds = (
