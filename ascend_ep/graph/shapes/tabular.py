@@ -1,6 +1,6 @@
 """Shapes of the operators of ai.onnx.ml for which ONNX has no inference: rows in, rows out.
 
-onnxruntime runs them; what follows them is ours only where shapes are known.
+What follows them is ours only where shapes are known.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ def _same(call: Call) -> Fact:
 
 def _targets(call: Call) -> Fact:
     name = "targets" if call.node.op_type == "LinearRegressor" else "n_targets"
-    return Fact(FLOAT, [_rows(call), int(call.attr(name, 1))])
+    dtype = call.dtype(0) if call.node.op_type == "TreeEnsemble" else FLOAT
+    return Fact(dtype, [_rows(call), int(call.attr(name, 1))])
 
 
 def _one_target(call: Call) -> Fact:
@@ -58,6 +59,7 @@ TABLE_RULES: dict[str, Rule] = {
     "Normalizer": _same,
     "SVMRegressor": _one_target,
     "Scaler": _same,
+    "TreeEnsemble": _targets,
     "TreeEnsembleClassifier": _classes,
     "TreeEnsembleRegressor": _targets,
 }
