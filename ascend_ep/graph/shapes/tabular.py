@@ -9,7 +9,7 @@ import onnx
 
 from ascend_ep.graph.facts import Fact
 from ascend_ep.graph.shapes.rule import Call, Rule, UnknownShape
-from ascend_ep.opdef.dims import Dim
+from ascend_ep.opdef.dims import Dim, product
 
 FLOAT, INT64, STRING = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64, onnx.TensorProto.STRING
 
@@ -43,7 +43,7 @@ def _features(call: Call) -> Fact:
 def _classes(call: Call) -> list[Fact]:
     """The label of each row, and a score for each class."""
     texts = call.attr("classlabels_strings", ())
-    labels = texts or call.attr("classlabels_int64s", ())
+    labels = texts or call.attr("classlabels_int64s", ()) or call.attr("classlabels_ints", ())
     if len(labels) < 2:
         raise UnknownShape
     rows = _rows(call)
@@ -51,12 +51,32 @@ def _classes(call: Call) -> list[Fact]:
     return facts[: call.n_outputs]
 
 
+def _linear_classes(call: Call) -> list[Fact]:
+    if len(call.attr("intercepts", ())) < 2:
+        raise UnknownShape
+    return _classes(call)
+
+
+def _one_hot(call: Call) -> Fact:
+    categories = call.attr("cats_int64s", ()) or call.attr("cats_strings", ())
+    return Fact(FLOAT, [*call.dims(0), len(categories)])
+
+
+def _chosen(call: Call) -> Fact:
+    """As many columns as there are indices; a vector is one row."""
+    return Fact(dims=[*(call.dims(0)[:-1] or (1,)), product(call.dims(1))])
+
+
 #: operator type of the domain ai.onnx.ml -> its rule
 TABLE_RULES: dict[str, Rule] = {
+    "ArrayFeatureExtractor": _chosen,
+    "Binarizer": _same,
     "FeatureVectorizer": _features,
     "Imputer": _same,
+    "LinearClassifier": _linear_classes,
     "LinearRegressor": _targets,
     "Normalizer": _same,
+    "OneHotEncoder": _one_hot,
     "SVMRegressor": _one_target,
     "Scaler": _same,
     "TreeEnsemble": _targets,
