@@ -139,7 +139,7 @@ class _Reader:
             outputs=outputs or self.counted("y", counts[1] if counts else 0),
             attributes=self.attributes(),
             semantics=self.semantics(),
-            standard=not described and counts is None and domain in ("", "ai.onnx"),
+            standard=not described and counts is None and domain in ("", "ai.onnx", "ai.onnx.ml"),
             counts=counts,
             kernel_name=self.entry.get("kernel_name", ""),
             need_check_supported=self.entry.get("need_check_supported", False),

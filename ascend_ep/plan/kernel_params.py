@@ -162,6 +162,8 @@ REQUANTISE_FLOATS = _floats("asc_requantise_floats")
 EXPECT_INTS = _ints("asc_expect_ints_params")
 TOPK = _ints("asc_topk_params")
 CUMSUM = _ints("asc_cumsum_params")
+TREE = _ints("asc_tree_params")
+TREE_FLOATS = _floats("asc_tree_floats")
 
 
 def is_gated(ints: Sequence[Dim]) -> bool:

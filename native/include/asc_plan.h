@@ -480,6 +480,63 @@ typedef struct asc_cumsum_params {
     int64_t exclusive, reverse;
 } asc_cumsum_params;
 
+/* ---- tables ------------------------------------------------------------------------------------- */
+
+/* What becomes of the sums of an ensemble or a linear model. */
+typedef enum asc_post {
+    ASC_POST_NONE,
+    ASC_POST_LOGISTIC,
+    ASC_POST_SOFTMAX,
+    ASC_POST_SOFTMAX_ZERO, /* of those that are not 0 */
+    ASC_POST_PROBIT,
+    ASC_POST_COUNT
+} asc_post;
+
+/* How the label of a row follows from its scores. */
+typedef enum asc_label {
+    ASC_LABEL_NONE,    /* there is no label */
+    ASC_LABEL_LARGEST, /* that of the first of the largest scores */
+    ASC_LABEL_SIGN,    /* the second where the last score is above 0 */
+    ASC_LABEL_BINARY,  /* the same; all leaves are of one class */
+    ASC_LABEL_HALF,    /* the second where the only score, which no leaf lowers, is above 0.5 */
+    ASC_LABEL_COUNT
+} asc_label;
+
+typedef enum asc_aggregate {
+    ASC_AGGREGATE_SUM,
+    ASC_AGGREGATE_AVERAGE,
+    ASC_AGGREGATE_MIN,
+    ASC_AGGREGATE_MAX,
+    ASC_AGGREGATE_COUNT
+} asc_aggregate;
+
+/* What the last member of a leaf is. */
+typedef enum asc_leaf {
+    ASC_LEAF_WEIGHT, /* its only weight, for the target of its tree */
+    ASC_LEAF_ROW,    /* the row of a matrix of weights, one for each target */
+    ASC_LEAF_LIST,   /* the number of a list of targets and weights */
+    ASC_LEAF_COUNT
+} asc_leaf;
+
+/* Of the feature of a node, whose other bits are the column. */
+#define ASC_NODE_MISSING 0x40000000 /* NaN goes to the second child */
+#define ASC_NODE_EQUAL 0x20000000   /* the second child is for the value itself, not for what is at most that */
+#define ASC_NODE_COLUMN 0x1fffffff
+
+typedef struct asc_tree_params {
+    int64_t targets;
+    int64_t aggregate; /* asc_aggregate */
+    int64_t leaf;      /* asc_leaf */
+    int64_t post;      /* asc_post */
+    int64_t label;     /* asc_label */
+    int64_t labels[];  /* of the classes; none without a label */
+} asc_tree_params;
+
+typedef struct asc_tree_floats {
+    double bases;  /* how many there are: of all targets, of fewer, or none */
+    double base[]; /* added to the scores */
+} asc_tree_floats;
+
 /* cffi:end */
 
 #endif

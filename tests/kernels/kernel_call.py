@@ -131,12 +131,16 @@ def call(
     floats: Sequence[float] = (),
     isa: int | None = None,
     threads: int = 2,
+    constants: Sequence[int] = (),
 ) -> list[np.ndarray]:
-    """Outputs of kernel `op`; raises KernelError when it refuses. isa None means the current level."""
+    """Outputs of kernel `op`; raises KernelError when it refuses. isa None means the current level. Inputs
+    numbered in `constants` are weights, which a kernel may look at before it runs."""
     c_in = ffi.new("asc_tensor[]", max(len(inputs), 1))
     c_out = ffi.new("asc_tensor[]", max(len(outputs), 1))
     for tensor, array in zip(c_in, inputs, strict=False):
         _describe(tensor, array)
+    for index in constants:
+        c_in[index].flags |= lib.ASC_T_CONST
     guarded = [_guarded(*output) for output in outputs]
     for tensor, (_, array) in zip(c_out, guarded, strict=False):
         _describe(tensor, array)

@@ -21,7 +21,7 @@ from ascend_ep.graph.shapes import (
 from ascend_ep.graph.shapes.foreign import infer_by_onnx, infer_defined
 from ascend_ep.graph.shapes.rule import RULES, Call, Rule, UnknownShape, VaryingRank
 from ascend_ep.graph.shapes.schema_types import check_signature, find_schema, output_types
-from ascend_ep.graph.shapes.tables import TABLE_RULES
+from ascend_ep.graph.shapes.tabular import TABLE_RULES
 
 __all__ = [
     "RULES",

@@ -88,7 +88,7 @@ def test_shapes_are_those_of_onnxruntime(case: str, dims: list[int | str]) -> No
         assert fact.dtype == kind
 
 
-def test_what_follows_a_scaler_is_ours() -> None:
+def test_a_scaler_and_what_follows_it_are_ours() -> None:
     """As converters write a network behind scaled features: without a shape, all of it was on the CPU."""
     text = """<ir_version: 8, opset_import: ["": 17, "ai.onnx.ml": 3]>
       g (float[N, 3] x) => (float[N, M] y) <float[3, 2] w = {1, 2, 3, 4, 5, 6}> {
@@ -99,6 +99,6 @@ def test_what_follows_a_scaler_is_ours() -> None:
     x = np.array([[1, -2, 3]], np.float32)
     session = onnxruntime.InferenceSession(model, providers=["AscendEP", "CPUExecutionProvider"])
     left = [p.op_type for p in ascend_ep.provider.report(session).on_cpu]
-    assert left == ["Scaler"]
+    assert left == []
     plain = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     assert np.allclose(session.run(None, {"x": x})[0], plain.run(None, {"x": x})[0])
