@@ -61,6 +61,22 @@ def test_softmax_of_nan_and_infinities(isa: int, op: str) -> None:
         np.testing.assert_allclose(got.T, want, rtol=3e-6)
 
 
+@pytest.mark.parametrize("isa", isa_levels())
+@pytest.mark.parametrize("op", ["softmax", "log_softmax"])
+def test_softmax_of_short_rows_has_the_bits_of_a_row_alone(isa: int, op: str) -> None:
+    rng = np.random.default_rng(0)
+    for n in range(1, 19):
+        x = rng.standard_normal((37, n)).astype(F32) * 5
+        x[3, n // 2], x[5, n // 2], x[7] = np.nan, np.inf, -np.inf
+        (whole,) = call(op, [x], [(F32, x.shape)], ints=[1, 1], isa=isa)
+        for row in range(37):
+            (one,) = call(op, [x[row : row + 1]], [(F32, (1, n))], ints=[1, 1], isa=isa)
+            np.testing.assert_array_equal(one[0], whole[row])
+        np.testing.assert_allclose(
+            whole, softmax64(x, (1,), op == "log_softmax").astype(F32), rtol=1e-5, atol=2e-6
+        )
+
+
 def layer_norm64(x, axis, scale, bias, epsilon):  # type: ignore[no-untyped-def]
     axes = tuple(range(axis, x.ndim))
     x = x.astype(np.float64)

@@ -148,6 +148,29 @@ static inline __attribute__((always_inline)) void softmax_rows(const float *x, f
     }
 }
 
+#define LEAST_SHORT 4 /* rows from which it pays to give each a lane */
+
+/* Rows of up to ASC_VF elements, each in a lane of its own; with the bits of softmax_rows, so sums are folded as vf_sum
+ * folds them. y may be x. */
+static void softmax_short_rows(const float *x, float *y, int64_t rows, int64_t n, int log) {
+    _Alignas(64) float lanes[ASC_VF][ASC_VF] = {{0}}; /* of element j of row i: [j][i] */
+    vf e[ASC_VF], sum[ASC_VF];
+    for (int64_t r = 0; r < rows; r += ASC_VF, x += ASC_VF * n, y += ASC_VF * n) {
+        int64_t count = smaller(ASC_VF, rows - r);
+        for (int64_t i = 0; i < count; i++)
+            for (int64_t j = 0; j < n; j++) lanes[j][i] = x[i * n + j];
+        vf max = vf_set(-INFINITY);
+        for (int64_t j = 0; j < n; j++) max = vf_max(vf_load(lanes[j]), max);
+        for (int64_t j = 0; j < n; j++) sum[j] = e[j] = term(vf_load(lanes[j]), max, 1);
+        for (int64_t half = ASC_VF / 2; half; half /= 2)
+            for (int64_t j = 0; j < half && j + half < n; j++) sum[j] += sum[j + half];
+        vf scale = log ? vf_log(sum[0]) : vf_set(1.0f) / sum[0];
+        for (int64_t j = 0; j < n; j++) vf_store(lanes[j], finish(log ? vf_load(lanes[j]) : e[j], max, scale, log));
+        for (int64_t i = 0; i < count; i++)
+            for (int64_t j = 0; j < n; j++) y[i * n + j] = lanes[j][i];
+    }
+}
+
 static inline vf column_load(const float *p, int64_t lanes) {
     return lanes < ASC_VF ? vf_load_tail(p, lanes, 0.0f) : vf_load(p);
 }
@@ -223,7 +246,9 @@ static void softmax_chunk(const asc_call *call, int64_t chunk, int32_t worker, v
     int64_t n = job->split.n, inner = job->split.inner, strips = asc_ceil_div(inner, ASC_VF);
     int64_t end = (chunk + 1) * job->per_chunk < job->items ? (chunk + 1) * job->per_chunk : job->items;
     int64_t first = chunk * job->per_chunk;
-    if (inner == 1 && job->mode == SOFTMAX)
+    if (inner == 1 && job->mode != LOGSUMEXP && n <= ASC_VF && end - first >= LEAST_SHORT)
+        softmax_short_rows(x + first * n, y + first * n, end - first, n, job->mode == LOG_SOFTMAX);
+    else if (inner == 1 && job->mode == SOFTMAX)
         softmax_rows(x + first * n, y + first * n, end - first, n, 0);
     else if (inner == 1 && job->mode == LOG_SOFTMAX)
         softmax_rows(x + first * n, y + first * n, end - first, n, 1);
