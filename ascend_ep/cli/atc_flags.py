@@ -125,6 +125,7 @@ FLAGS: tuple[Flag, ...] = (
         "text",
         "Mode 1: the JSON to write. Mode 0: the partition table as JSON (- for stdout; our extension)",
     ),
+    Flag("html", "text", "A page to write: graphs, fusion, fallbacks, weights, memory (our extension)"),
     Flag("check_report", "text", "The report that mode 3 writes", "check_result.json"),
     Flag("display_model_info", "switch", "Show the .om after writing it", "0", ("0", "1")),
     Flag("custom_op_info", "file", "JSON of custom operators, a.json[;...] (our extension)", adds=True),

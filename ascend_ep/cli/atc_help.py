@@ -36,7 +36,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     ),
     "Fusion": ("fusion_switch_file", "fusion_report", "buffer_optimize", "oo_level"),
     "Looking inside": (
-        *("self_check", "dump", "log", "display_model_info", "save_original_model"),
+        *("self_check", "dump", "log", "html", "display_model_info", "save_original_model"),
         *("op_debug_level", "debug_dir", "explain", "help"),
     ),
 }

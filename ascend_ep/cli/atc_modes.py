@@ -46,6 +46,11 @@ def convert_model(given: Given, words: Sequence[str]) -> str | None:
         write_renamed(output.with_name("fusion_result.json"), result.encode(), "--output")
     if target := given.get("json"):
         write_text(target, table_json(conversion), "--json")
+    if target := given.get("html"):
+        from ascend_ep.cli.atc_html import page
+
+        bundle = Path(f"{output}.om")
+        write_renamed(Path(target), page(conversion, str(bundle), bundle.stat().st_size).encode(), "--html")
     if given.get("display_model_info") == "1":
         show_info(Path(f"{output}.om"))
     return lost_to_float16(given, conversion, f"{output}.om")

@@ -49,6 +49,7 @@ def _words(own: argparse.ArgumentParser) -> Iterator[tuple[str, list[str]]]:
     from ascend_ep.cli import om, op, prof
     from ascend_ep.cli.atc_flags import FLAGS as ATC
     from ascend_ep.cli.serve_flags import FLAGS as SERVE
+    from ascend_ep.cli.serve_load import command_parser as load_parser
 
     switches = ("switch", "bool", "optional")
     yield "ascend-atc", [f"--{f.name}" if f.kind in switches else f"--{f.name}=" for f in ATC] + ["--version"]
@@ -56,6 +57,7 @@ def _words(own: argparse.ArgumentParser) -> Iterator[tuple[str, list[str]]]:
         "ascend-serve",
         [f"--{f.name}" if f.kind == "switch" else f"--{f.name}=" for f in SERVE] + ["--version"],
     )
+    yield "ascend-serve-load", [flag for a in load_parser()._actions for flag in a.option_strings]
     parsers = {"om": om.command_parser(), "op": op.command_parser(), "prof": prof.command_parser(), "ep": own}
     for name, parser in parsers.items():
         actions = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]

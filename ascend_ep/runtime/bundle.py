@@ -177,7 +177,7 @@ class Bundle:
         floats = self._section(lib.ASC_SEC_FLOATS, "double")
         for i in partition.insns:
             n = insns[i]
-            operands = [self._value(k) for k in self._run(n.first_operand, n.n_in + n.n_out)]
+            operands = [self.value(k) for k in self._run(n.first_operand, n.n_in + n.n_out)]
             yield Instruction(
                 i,
                 self.string(n.name),
@@ -282,7 +282,8 @@ class Bundle:
             return f"({a}{operator}{b})"
         return f"{'max' if node.op == lib.ASC_DIM_MAX else 'min'}({a}, {b})"
 
-    def _value(self, index: int) -> Value | None:
+    def value(self, index: int) -> Value | None:
+        """The value of that number in the plan; None for an operand that isn't there."""
         if index == NONE:
             return None
         v = self._section(lib.ASC_SEC_VALUES, "asc_value")[index]

@@ -16,9 +16,14 @@ PRELUDE = "set -euo pipefail\npip() { :; }\n" + "".join(
         ("ascend-om", "ascend_ep.cli.om"),
         ("ascend-op", "ascend_ep.cli.op"),
         ("ascend-ep", "ascend_ep.cli.ep"),
-        ("ascend-serve", "ascend_ep.cli.serve"),
+        ("ascend-serve-load", "ascend_ep.cli.serve_load"),
         ("ascend-prof", "ascend_ep.cli.prof"),
     )
+)
+#: In the background it takes the place of its shell, so that `kill %1` ends it.
+PRELUDE += (
+    'ascend-serve() { [ "$BASHPID" = $$ ] || exec '
+    f'{shlex.quote(sys.executable)} -m ascend_ep.cli.serve "$@"; }}\n'
 )
 PRELUDE += f'python() {{ {shlex.quote(sys.executable)} "$@"; }}\n'
 

@@ -89,6 +89,13 @@ def test_quantization(printed: str) -> None:
     assert "ATC run success" in printed
 
 
+@pytest.mark.parametrize("printed", ["load.md"], indirect=True)
+def test_load(printed: str) -> None:
+    for load in ("Concurrency: 1\n", "Concurrency: 4\n", "Request Rate: 50\n", "Request Rate: 100\n"):
+        assert load in printed
+    assert "best: ascend-serve --model-repository=models --instances=" in printed
+
+
 @pytest.mark.parametrize("printed", ["profiling.md"], indirect=True)
 def test_profiling(printed: str) -> None:
     assert printed.count("100 runs, 200 kernel calls") == 2, printed
