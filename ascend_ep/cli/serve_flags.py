@@ -112,6 +112,13 @@ FLAGS: tuple[Flag, ...] = (
         "native_memory",
         "that such a process may allocate (three quarters of the machine's)",
     ),
+    Flag(
+        _RUNS,
+        "native-confined",
+        "bool",
+        "native_confined",
+        "such a process may read files and compute, and nothing else: no writing, no network, no programs",
+    ),
     Flag(_RUNS, "max-queue", "int", "max_queue", "requests that may wait for one model"),
     Flag(_RUNS, "max-queue-bytes", "bytes", "max_queue_bytes", "tensors that may wait for one version"),
     Flag(_RUNS, "request-timeout-secs", "seconds", "timeout", "for requests that name no deadline"),

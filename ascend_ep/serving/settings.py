@@ -66,6 +66,8 @@ class Settings:
     #: machine's
     native_timeout: float = 30.0
     native_memory: int | None = None
+    #: whether it may do nothing but read files and compute (native/confinement.py)
+    native_confined: bool = True
     max_queue: int = 256
     #: of the tensors that wait, for each version
     max_queue_bytes: int = 256 << 20

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -44,9 +45,10 @@ static void keep_input(void) {
 static void on_signal(int number) {
     static const char late[] = "the input took too long\n";
     keep_input();
-    if (number == SIGALRM && write(2, late, sizeof late - 1) < 0) _exit(3);
+    int is_late = number == SIGALRM || number == SIGPROF;
+    if (is_late && write(2, late, sizeof late - 1) < 0) _exit(3);
     signal(number, SIG_DFL);
-    raise(number == SIGALRM ? SIGABRT : number);
+    raise(is_late ? SIGABRT : number);
 }
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -65,9 +67,12 @@ static long peak_memory(void) {
 }
 
 static void try_input(void) {
-    alarm(LONGEST);
+    const struct itimerval most = {.it_value.tv_sec = LONGEST}, none = {0};
+    setitimer(ITIMER_PROF, &most, NULL); /* of its own time: the machine may have other things to do */
+    alarm(20 * LONGEST);
     LLVMFuzzerTestOneInput(now.bytes, now.size);
     alarm(0);
+    setitimer(ITIMER_PROF, &none, NULL);
 }
 
 static int load_file(const char *path) {
@@ -158,6 +163,7 @@ int main(int argc, char **argv) {
     now.bytes = malloc(ROOM);
     watch_death();
     signal(SIGALRM, on_signal);
+    signal(SIGPROF, on_signal);
     signal(SIGABRT, on_signal);
     signal(SIGSEGV, on_signal);
     for (; tried < corpus.count; tried++) {

@@ -1,9 +1,14 @@
 /* A custom operator that behaves as its values say: for tests of what runs it.
  *
  * Input: x, float32. Output: 2 * x, unless an element is one of these. */
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ascend_rt.h"
@@ -20,7 +25,8 @@ enum {
     LEAVES_A_CHILD,
     CLOSES_FILES,
     SPEAKS,
-    STOPS
+    STOPS,
+    ESCAPES
 };
 
 static int32_t infer(asc_custom_call *call) {
@@ -52,6 +58,24 @@ static void *eat(void) {
     }
 }
 
+/* How much of what reaches beyond the process succeeds. */
+static float escape(void) {
+    struct rlimit most = {RLIM_INFINITY, RLIM_INFINITY};
+    char *const nothing[] = {NULL};
+    int n = open("/tmp/asc_moody_was_here", O_WRONLY | O_CREAT, 0600) >= 0;
+    n += open("/dev/null", O_RDWR) >= 0;
+    n += socket(AF_INET, SOCK_STREAM, 0) >= 0;
+    n += socket(AF_UNIX, SOCK_STREAM, 0) >= 0;
+    n += kill(getppid(), 0) == 0;
+    n += setrlimit(RLIMIT_DATA, &most) == 0;
+    n += mkdir("/tmp/asc_moody_folder", 0700) == 0;
+    n += unlink("/tmp/asc_moody_was_here") == 0;
+    n += rename("/tmp/asc_moody_folder", "/tmp/asc_moody_other") == 0;
+    (void)execve("/bin/true", nothing, nothing); /* this process would be another, and answer nothing */
+    n += open("/etc/hostname", O_RDONLY) < 0 && open("/proc/self/maps", O_RDONLY) < 0; /* reading is no escape */
+    return (float)n;
+}
+
 static int32_t behave(const asc_custom_call *call, int64_t mood) {
     switch (mood) {
         case REFUSES: return refuse(call);
@@ -78,6 +102,7 @@ static int32_t behave(const asc_custom_call *call, int64_t mood) {
                 if (write(fd, "hello", 5) < 0) continue;
             for (;;) pause();
         case STOPS: raise(SIGSTOP); return 0;
+        case ESCAPES: *(float *)call->out[0].data = escape(); return 0;
         default: return 0;
     }
 }
@@ -89,7 +114,7 @@ static int32_t compute(const asc_custom_call *call) {
     for (int32_t i = 0; i < call->in[0].rank; i++) n *= call->in[0].dims[i];
     for (int64_t i = 0; i < n; i++) {
         y[i] = 2 * x[i];
-        if (x[i] >= REFUSES && x[i] <= STOPS) mood = (int64_t)x[i];
+        if (x[i] >= REFUSES && x[i] <= ESCAPES) mood = (int64_t)x[i];
     }
     return behave(call, mood);
 }

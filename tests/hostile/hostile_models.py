@@ -228,6 +228,14 @@ MODELS: dict[str, tuple[tuple[str, ...], Make]] = {
         ("E19014",),
         graph("(float[4] x) => (float[A] v, int64[A] i) <int64[1] k = {-1}> { v, i = TopK(x, k) }"),
     ),
+    "a scale for each channel in the place of each group": (
+        ("E19014",),
+        graph(
+            "(float[N,4,H] x) => (float[N,4,H] y) <float[4] s = {1, 1, 1, 1}, float[4] b = {0, 0, 0, 0}>"
+            " { y = GroupNormalization<num_groups = 2>(x, s, b) }",
+            18,
+        ),
+    ),
     # division by zero
     "stride 0": (("E19014",), graph(f"{IMAGE} {{ y = Conv<strides = [0, 0]>(x, w) }}")),
     "dilation 0": (("E19014",), graph(f"{IMAGE} {{ y = Conv<dilations = [0, 0]>(x, w) }}")),

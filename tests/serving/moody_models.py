@@ -38,6 +38,7 @@ class Mood(IntEnum):
     CLOSES_FILES = 1010
     SPEAKS = 1011
     STOPS = 1012
+    ESCAPES = 1013
 
 
 def library(folder: Path) -> Path:

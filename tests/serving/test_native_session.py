@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import platform
 import signal
 import threading
 import time
@@ -248,3 +249,30 @@ def test_closing_ends_what_hangs(opened: Opened) -> None:
 
 def test_memory_is_limited(opened: Opened) -> None:
     assert "SIGABRT" in failure(opened(native_memory=600 << 20), Mood.EATS_MEMORY).text
+
+
+confined = pytest.mark.skipif(platform.machine() != "x86_64", reason="the filter has x86-64's numbers")
+
+
+@confined
+def test_it_can_compute_and_nothing_else(opened: Opened) -> None:
+    """Writing, sockets, programs, signals, limits, folders: none of it; a crash is still a crash."""
+    made = opened()
+    assert run(made, x(1, Mood.ESCAPES))[0, 0] == 0
+    assert not Path("/tmp/asc_moody_was_here").exists()
+    assert "SIGSEGV" in failure(made, Mood.CRASHES).text
+    np.testing.assert_array_equal(run(made, x(3)), 2 * x(3))
+    assert "Seccomp:\t2" in Path(f"/proc/{process_id(made)}/status").read_text()
+
+
+@confined
+def test_it_may_be_let_out(opened: Opened) -> None:
+    """Otherwise the test above would show nothing. What is tried in vain alone is to be another program."""
+    made = opened(native_confined=False)
+    with pytest.raises(AscendError, match="E50050"):
+        run(made, x(1, Mood.ESCAPES))
+    for left in ("/tmp/asc_moody_was_here", "/tmp/asc_moody_folder", "/tmp/asc_moody_other"):
+        path = Path(left)
+        if path.is_dir():
+            path.rmdir()
+        path.unlink(missing_ok=True)

@@ -9,7 +9,19 @@ from ascend_ep.opdef.dims import Dim
 infers("LRN", "LogSoftmax", "LpNormalization", "MeanVarianceNormalization", "Softmax")(same_as_input)
 
 
-@infers("InstanceNormalization", "GroupNormalization", "RMSNormalization")
+@infers("GroupNormalization")
+def infer_group_normalization(call: Call) -> Fact:
+    """Scale and bias hold one element for each channel, before opset 21 for each group."""
+    dims = call.dims(0)
+    wanted = int(call.attr("num_groups", 0)) if call.version < 21 else (*dims, 1, 1)[1]
+    for index in (1, 2):
+        given = (*call.dims(index), 1)[0] if call.fact(index).dims is not None else wanted
+        if isinstance(given, int) and isinstance(wanted, int) and given != wanted:
+            call.fail(f"input {index} has {given} elements, and should have {wanted}")
+    return Fact(dims=dims)
+
+
+@infers("InstanceNormalization", "RMSNormalization")
 def infer_normalization(call: Call) -> Fact:
     if call.node.op_type == "RMSNormalization":
         call.axis(int(call.attr("axis", -1)), len(call.dims(0)))

@@ -20,6 +20,7 @@ from ascend_ep.errors import AscendError
 from ascend_ep.serving.checked_session import checked_session
 from ascend_ep.serving.signature import Signature
 
+from .confinement import confine
 from .messages import (
     Failed,
     Message,
@@ -48,6 +49,8 @@ def main(descriptor: int) -> None:
     if not isinstance(opening, Open):
         return
     _limit(opening.memory)
+    if opening.confined:
+        confine()
     try:
         session = checked_session(Path(opening.path), opening.options, opening.trust, opening.version)
         signature = Signature.of_session(session, opening.path)

@@ -21,13 +21,15 @@ class Message(msgspec.Struct, tag=True):
 
 
 class Open(Message):
-    """To the process, first. options: AscendEP's; trust: digests; memory: bytes that it may allocate."""
+    """To the process, first. options: AscendEP's; trust: digests; memory: bytes that it may allocate;
+    confined: whether it may do nothing but compute."""
 
     path: str
     version: str
     options: dict[str, str]
     trust: list[str]
     memory: int
+    confined: bool = True
 
 
 class TensorArg(msgspec.Struct):

@@ -33,7 +33,7 @@ _MODULE = "ascend_ep.serving.native.main"
 class Opening:
     """What a process opens. version: for people. run_seconds, start_seconds: for a run, and until it can run.
     memory: bytes that it may allocate. output_bytes: of a run's outputs, at most. unchanged: whether the
-    files are those that were opened first."""
+    files are those that were opened first. confined: whether it may do nothing but compute."""
 
     path: Path
     version: str
@@ -44,6 +44,7 @@ class Opening:
     memory: int
     output_bytes: int
     unchanged: Callable[[], bool]
+    confined: bool = True
 
 
 class NativeProcess:
@@ -113,7 +114,14 @@ class NativeProcess:
         try:
             send(
                 self._control,
-                Open(str(given.path), given.version, dict(given.options), list(given.trust), given.memory),
+                Open(
+                    str(given.path),
+                    given.version,
+                    dict(given.options),
+                    list(given.trust),
+                    given.memory,
+                    given.confined,
+                ),
             )
             answer = answer_of(self._control, time.monotonic() + given.start_seconds)
             if isinstance(answer, Failed):

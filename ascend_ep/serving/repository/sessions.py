@@ -103,4 +103,5 @@ class Sessions:
             memory,
             memory,
             lambda: stamp_files(layout.files(folder)) == before,
+            settings.native_confined,
         )
