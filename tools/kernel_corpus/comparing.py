@@ -47,7 +47,10 @@ def _one(case: Case, soc: Soc) -> Compared:
         sources = find_sources([file.path])
         kernel, _, operator = read_sources(sources, "", soc)
         inputs, attributes = _call(case, operator)
-        wanted = [Wanted(number_of(a.dtype), -1, tuple(map(int, a.shape))) for a in case.outputs]
+        wanted = [
+            Wanted(None if operator else number_of(a.dtype), -1, tuple(map(int, a.shape)))
+            for a in case.outputs
+        ]
         request = RunRequest(
             sources, soc, inputs, kernel.name, () if operator and operator.infers_shapes else wanted,
             attributes, seconds=120,
