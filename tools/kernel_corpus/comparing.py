@@ -92,6 +92,8 @@ def _call(case: Case, operator: HostOperator | None) -> tuple[list[Array | None]
     for spec in operator.inputs[len(given) :]:
         if spec.occurrence == "required" and scalars and isinstance(scalars[0], int | float):
             inputs.append(np.asarray([scalars.pop(0)], np.float32))
+    if len(scalars) + len(case.initial) == len(operator.attributes):
+        scalars += case.initial
     if len(scalars) > len(operator.attributes):
         raise NoReference(f"{len(scalars)} scalars, {len(operator.attributes)} attributes")
     named = zip(operator.attributes, scalars, strict=False)

@@ -254,8 +254,9 @@ class GlobalTensor {
     }
     template <typename V>
     void SetValue(uint64_t i, V value, asc_cpu::Where w = asc_cpu::Where::here()) const {
-        if constexpr (asc_cpu::CHECKED) asc_cpu::scalar_issue("SetValue", w, writes(i, 1));
-        address_[i] = T(value);
+        const T stored = T(value);
+        if constexpr (asc_cpu::CHECKED) asc_cpu::scalar_issue("SetValue", w, writes(i, 1).storing(&stored));
+        address_[i] = stored;
     }
     T get_value(uint64_t i, asc_cpu::Where w = asc_cpu::Where::here()) const { return GetValue(i, w); }
     uint64_t GetSize() const { return size_; }
