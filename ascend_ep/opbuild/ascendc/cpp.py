@@ -185,7 +185,7 @@ def _run_compiler(command: Sequence[str], target: Path, out: tuple[str, ...] = (
     os.close(handle)
     try:
         answer = subprocess.run(
-            ["/bin/sh", "-c", f'ulimit -t {SECONDS}; exec "$@"', "sh", *command, *out, made],
+            ["/bin/sh", "-c", f'ulimit -S -t {SECONDS}; exec "$@"', "sh", *command, *out, made],
             capture_output=True,
             text=True,
             errors="replace",  # a message quotes the source, whatever its encoding
