@@ -224,6 +224,9 @@ class LocalTensor {
 };
 
 template <typename T>
+struct GlobalElement;
+
+template <typename T>
 class GlobalTensor {
    public:
     using PrimType = T;
@@ -241,7 +244,7 @@ class GlobalTensor {
         part.address_ += asc_cpu::bytes_of<T>(offset) / sizeof(T), part.size_ = offset > size_ ? 0 : size_ - offset;
         return part;
     }
-    GlobalTensor operator()(uint64_t offset) const { return (*this)[offset]; }
+    GlobalElement<T> operator()(uint64_t offset) const { return {*this, offset}; }
     template <typename U>
     GlobalTensor<U> ReinterpretCast() const {
         GlobalTensor<U> other;
@@ -289,6 +292,21 @@ class GlobalTensor {
     T *address_ = nullptr;
     uint64_t size_ = 0;
     const ShapeInfo *shape_ = nullptr;
+};
+
+/* An element of a tensor in global memory, as a number or as what is assigned to. */
+template <typename T>
+struct GlobalElement {
+    const GlobalTensor<T> tensor;
+    uint64_t index;
+    GlobalElement(const GlobalTensor<T> &of, uint64_t offset) : tensor(of), index(offset) {}
+    GlobalElement(const GlobalElement &) = default;
+    operator T() const { return tensor.GetValue(index); }
+    const GlobalElement &operator=(T value) const {
+        tensor.SetValue(index, value);
+        return *this;
+    }
+    const GlobalElement &operator=(const GlobalElement &other) const { return *this = T(other); }
 };
 
 }  // namespace AscendC
