@@ -3,7 +3,7 @@
 #define ASC_ACL_KERNEL_BINARY_H
 
 #include "acl/acl_rt.h"
-#include "asc_kernel_binary.h"
+#include "ascendc/host/asc_kernel_binary.h"
 #include "error.h"
 
 /* A kernel that was looked up; it lives as long as its binary. */

@@ -5,7 +5,9 @@ tests/ascendc_build/test_toolkit_project.py makes one of Ascend C.
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ from ascend_ep.codegen.header_text import HEADERS
 from .conftest import Runner
 
 BINARY = """
-#include "asc_kernel_binary.h"
+#include "ascendc/host/asc_kernel_binary.h"
 typedef void (*teller)(void *, int32_t, const char *);
 static void launch(uint32_t blocks, void *const *arguments, teller tell, void *to) {
     const float *x = arguments[0], factor = *(const float *)arguments[2];
@@ -37,6 +39,24 @@ host arguments: 3 6 9 12
 not final: 100000
 list: 5 10 15 12
 list again: 6 12 18 12
+"""
+PYTHON = """
+import ctypes, struct, sys
+import acl, numpy as np
+acl.init(), acl.rt.set_device(0)
+stream, ret = acl.rt.create_stream()
+def device(array):
+    pointer, ret = acl.rt.malloc(array.nbytes, 0)
+    acl.rt.memcpy(pointer, array.nbytes, acl.util.numpy_to_ptr(array), array.nbytes, 1)
+    return pointer
+x, y = device(np.float32([1, 2, 3, 4])), device(np.zeros(4, np.float32))
+size = struct.calcsize("@PPfP")
+data = ctypes.create_string_buffer(struct.pack("@PPfP", x, y, 2.0, device(np.int32([4]))), size)
+binary, ret = acl.rt.binary_load_from_file(sys.argv[1], None)
+kernel, ret = acl.rt.binary_get_function(binary, "scale")
+ret = acl.rt.launch_kernel(kernel, 1, ctypes.addressof(data), size, stream)
+out = np.zeros(4, np.float32)
+print(ret, acl.rt.synchronize_stream(stream), acl.rt.memcpy(acl.util.numpy_to_ptr(out), 16, y, 16, 2), out)
 """
 
 
@@ -66,3 +86,12 @@ def test_what_is_no_binary_is_named(run: Runner, tmp_path: Path) -> None:
     made = run("launch.c", tmp_path / "kernel.o")
     assert "100003" in made.out
     assert "ascendc_fatbin_library" in made.out
+
+
+def test_python_launches_one(binary: Path) -> None:
+    path = str(HEADERS.parent / "cann" / "python")
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([path, *sys.path])}
+    made = subprocess.run(
+        [sys.executable, "-c", PYTHON, str(binary)], env=env, capture_output=True, text=True, check=False
+    )
+    assert made.stdout.strip() == "0 0 0 [2. 4. 6. 8.]", made.stderr

@@ -506,6 +506,10 @@ void Kernel::cores() {
         // 63 ErrorWrite6
         y.SetValue(uint64_t(block) * (mended ? 32 : 1), half(1));
     }
+    if (is(64)) {
+        // 64 ErrorWrite6
+        y.SetValue(0, half(mended ? 1 : block + 1));
+    }
 }
 
 void Kernel::advice() {

@@ -21,12 +21,15 @@ HOST = """
 #include "register/op_def_registry.h"
 #include "tiling/tiling_api.h"
 #include "util/math_util.h"
+#include "toolchain/slog.h"
 #include "utils/log/asc_cpu_log.h"
 static ge::graphStatus Tile(gert::TilingContext *context) {
     OPS_CHECK(context == nullptr, OPS_REPORT_VECTOR_INNER_ERR("Op", "%s", "null"), return ge::GRAPH_FAILED);
     OP_CHECK(context->GetAttrs() == nullptr, OPS_LOG_E("Op", "no attributes"), return ge::GRAPH_FAILED);
     OP_TILING_CHECK(false, VECTOR_INNER_ERR_REPORT_TILIING("Op", "never"), return ge::GRAPH_FAILED);
     OPS_CHECK_NULL_WITH_CONTEXT(context, context->GetInputShape(0));
+    OPS_CHECK_PTR_NULL(context, return ge::GRAPH_FAILED);
+    DlogSub(OP, "OPS", DLOG_ERROR, "%d", 1);
     if (unlikely(context->GetInputShape(0) == nullptr)) ASC_CPU_LOG_ERROR("no shape %d", 0);
     auto chip = platform_ascendc::PlatformAscendC(context->GetPlatformInfo());
     matmul_tiling::PlatformInfo of_matmul;

@@ -79,3 +79,22 @@ def test_a_program_makes_its_own_call(run, tmp_path):
     status, _, said = run("run", tmp_path / "main.cpp", "--block_dim", "4")
     assert status
     assert "the program has a main function" in said
+
+
+def test_kernels_that_macros_define_are_found_by_their_names(tmp_path):
+    path = tmp_path / "macros.cpp"
+    path.write_text(
+        "#define DEFINE(KERNEL_NAME, T) \\\n"
+        '    extern "C" __global__ __aicore__ void KERNEL_NAME##_run( \\\n'
+        "        GM_ADDR x, T n) {   \\\n"
+        "        body<T>(x, n); \\\n"
+        "    }\n"
+        "DEFINE(first, float)\n"
+        "DEFINE(second, int32_t)\n"
+        "#undef DEFINE\n"
+    )
+    found = kernels_of(path)
+    assert [(k.name, k.line, [p.type for p in k.parameters]) for k in found] == [
+        ("first_run", 6, ["GM_ADDR", "float"]),
+        ("second_run", 7, ["GM_ADDR", "int32_t"]),
+    ]

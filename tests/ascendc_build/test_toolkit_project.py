@@ -50,6 +50,10 @@ ascendc_library(kernels STATIC twice.cpp)
 ascendc_compile_options(kernels PRIVATE -mllvm -cce-aicore-addr-transform -O1)
 add_executable(main main.cpp)
 target_link_libraries(main PRIVATE kernels ${CANN_LIBRARIES})
+ascendc_fatbin_library(binary twice.cpp)
+add_executable(loads loads.cpp)
+target_include_directories(loads PRIVATE ${CANN_INCLUDE_DIRS})
+target_link_libraries(loads PRIVATE ${CANN_LIBRARIES})
 find_package(tikicpulib REQUIRED)
 add_executable(cpu cpu.cpp twice.cpp)
 target_link_libraries(cpu PRIVATE tikicpulib::ascend910b1)
@@ -94,6 +98,32 @@ int main() {
     aclrtSynchronizeStream(stream);
     aclrtMemcpy(x, 512, dy, 512, ACL_MEMCPY_DEVICE_TO_HOST);
     std::printf("%g %g\\n", x[63], x[127]);
+}
+"""
+LOADS = """#include <cstdio>
+#include "acl/acl.h"
+int main() {
+    aclInit(nullptr);
+    aclrtSetDevice(0);
+    aclrtStream stream;
+    aclrtCreateStream(&stream);
+    float x[128];
+    struct { float *x, *y; } device;
+    for (int i = 0; i < 128; i++) x[i] = i;
+    aclrtMalloc((void **)&device.x, 512, ACL_MEM_MALLOC_HUGE_FIRST);
+    aclrtMalloc((void **)&device.y, 512, ACL_MEM_MALLOC_HUGE_FIRST);
+    aclrtMemcpy(device.x, 512, x, 512, ACL_MEMCPY_HOST_TO_DEVICE);
+    aclrtBinHandle binary;
+    aclrtFuncHandle kernel;
+    if (aclrtBinaryLoadFromFile("./out/fatbin/binary/binary.o", nullptr, &binary) != ACL_SUCCESS ||
+        aclrtBinaryGetFunction(binary, "twice", &kernel) != ACL_SUCCESS ||
+        aclrtLaunchKernel(kernel, 2, &device, sizeof device, stream) != ACL_SUCCESS ||
+        aclrtSynchronizeStream(stream) != ACL_SUCCESS)
+        return std::puts(aclGetRecentErrMsg()), 1;
+    aclrtMemcpy(x, 512, device.y, 512, ACL_MEMCPY_DEVICE_TO_HOST);
+    std::printf("%g %g\\n", x[63], x[127]);
+    aclrtBinaryUnLoad(binary);
+    return aclFinalize();
 }
 """
 CPU = """#include <cstdio>
@@ -166,9 +196,11 @@ def test_the_pages_commands_end_in_a_served_operator(tmp_path: Path) -> None:
 def test_kernels_are_launched_by_programs(tmp_path: Path) -> None:
     for name, text in (
         ("CMakeLists.txt", KERNELS), ("twice.cpp", TWICE), ("main.cpp", MAIN), ("cpu.cpp", CPU),
+        ("loads.cpp", LOADS),
     ):  # fmt: skip
         (tmp_path / name).write_text(text)
-    script = "cmake -S . -B build && cmake --build build && ./build/main && ./build/cpu"
+    script = "cmake -S . -B build -DCMAKE_INSTALL_PREFIX=$PWD/out && cmake --build build"
+    script += " && ./build/main && ./build/loads && ./build/cpu"
     out = in_toolkit(tmp_path, tmp_path / "cann", script)
     assert "kernels: without effect on this CPU: -mllvm;-cce-aicore-addr-transform" in out
-    assert out.splitlines()[-2:] == ["63 191", "63 191"]
+    assert out.splitlines()[-3:] == ["63 191"] * 3

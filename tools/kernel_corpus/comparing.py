@@ -47,7 +47,10 @@ def _one(case: Case, soc: Soc) -> Compared:
         sources = find_sources([file.path])
         kernel, _, operator = read_sources(sources, "", soc)
         inputs, attributes = _call(case, operator)
-        wanted = [Wanted(number_of(a.dtype), -1, tuple(map(int, a.shape))) for a in case.outputs]
+        wanted = [
+            Wanted(None if operator else number_of(a.dtype), -1, tuple(map(int, a.shape)))
+            for a in case.outputs
+        ]
         request = RunRequest(
             sources, soc, inputs, kernel.name, () if operator and operator.infers_shapes else wanted,
             attributes, seconds=120,
@@ -89,6 +92,8 @@ def _call(case: Case, operator: HostOperator | None) -> tuple[list[Array | None]
     for spec in operator.inputs[len(given) :]:
         if spec.occurrence == "required" and scalars and isinstance(scalars[0], int | float):
             inputs.append(np.asarray([scalars.pop(0)], np.float32))
+    if len(scalars) + len(case.initial) == len(operator.attributes):
+        scalars += case.initial
     if len(scalars) > len(operator.attributes):
         raise NoReference(f"{len(scalars)} scalars, {len(operator.attributes)} attributes")
     named = zip(operator.attributes, scalars, strict=False)

@@ -30,13 +30,15 @@ SECONDS = 180
 @dataclass(frozen=True)
 class Case:
     """One call. inputs: in order, a list for a list of tensors. scalars: arguments that are no arrays, in
-    order (attributes of the operator). outputs: what should come out."""
+    order (attributes of the operator); initial: those that the reference's module was made with.
+    outputs: what should come out."""
 
     file: KernelFile
     name: str
     inputs: tuple[Array | list[Array], ...]
     outputs: tuple[Array, ...]
     scalars: tuple[Any, ...] = ()
+    initial: tuple[Any, ...] = ()
 
 
 class NoReference(Exception):
@@ -119,7 +121,14 @@ def _read(file: KernelFile, folder: Path) -> Iterator[Case]:
     for entry in json.loads((folder / "cases.json").read_text(encoding="utf-8")):
         inputs = tuple(_loaded(folder, e) for e in entry["inputs"])
         outputs = tuple(_array(folder, e) for e in entry["outputs"])
-        yield Case(file, entry["name"], inputs, outputs, tuple(entry.get("scalars", ())))
+        yield Case(
+            file,
+            entry["name"],
+            inputs,
+            outputs,
+            tuple(entry.get("scalars", ())),
+            tuple(entry.get("initial", ())),
+        )
 
 
 def _loaded(folder: Path, entry: Any) -> Array | list[Array]:

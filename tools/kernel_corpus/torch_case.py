@@ -66,12 +66,19 @@ def _cases(where: Path, into: Path, rows: int, largest: int) -> list[dict[str, A
         inputs = maker.get_inputs(row, "cpu")
         if _elements(inputs) > largest:
             continue
-        model = module.Model(*maker.get_init_inputs(row))
+        initial = list(maker.get_init_inputs(row))
+        model = module.Model(*initial)
         copied = [x.clone() if isinstance(x, torch.Tensor) else x for x in inputs]
         with torch.no_grad():
             outputs = model(*copied)
-        cases.append(_entry(into, len(cases), row, inputs, outputs))
+        entry = _entry(into, len(cases), row, inputs, outputs)
+        entry["initial"] = [v.item() if hasattr(v, "item") else v for v in initial if _is_scalar(v)]
+        cases.append(entry)
     return cases
+
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, bool | int | float | str | list) or (hasattr(value, "item") and value.ndim == 0)
 
 
 def _entry(into: Path, number: int, row: dict[str, Any], inputs: Any, outputs: Any) -> dict[str, Any]:

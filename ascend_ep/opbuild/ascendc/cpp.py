@@ -23,8 +23,8 @@ from ascend_ep.runtime.cache_folder import open_cache
 
 #: This package's libraries.
 LIBRARIES = HEADERS.parent / "lib"
-#: A compiler that takes longer is stopped.
-SECONDS = 180
+#: A compiler that takes more CPU time is stopped, and one that takes more by the clock, on a machine of many.
+SECONDS, SECONDS_BY_CLOCK = 180, 3600
 #: Compilers at once.
 PARALLEL = 2
 FLAGS = ("-w", "-pthread", "-fPIC", "-fno-strict-aliasing", "-fvisibility=hidden", "-ffp-contract=off")
@@ -185,13 +185,16 @@ def _run_compiler(command: Sequence[str], target: Path, out: tuple[str, ...] = (
     os.close(handle)
     try:
         answer = subprocess.run(
-            [*command, *out, made],
+            ["/bin/sh", "-c", f'ulimit -S -t {SECONDS}; exec "$@"', "sh", *command, *out, made],
             capture_output=True,
             text=True,
             errors="replace",  # a message quotes the source, whatever its encoding
-            timeout=SECONDS,
+            timeout=SECONDS_BY_CLOCK,
             check=False,
         )
+        if answer.returncode != 0 and "CPU time limit exceeded" in answer.stderr:
+            reason = f"it takes more than {SECONDS} s of CPU time"
+            raise AscendError("E43002", command[0], reason, fix="Split the source, or build fewer instances.")
         if answer.returncode != 0:
             raise _failed(command[0], answer.stderr, answer.returncode)
         os.chmod(made, 0o700)

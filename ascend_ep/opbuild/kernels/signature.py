@@ -15,6 +15,9 @@ _SPECIFIER = re.compile(
 )
 _NAME = re.compile(r"\s*([A-Za-z_]\w*)\s*\(")
 _TEMPLATE = re.compile(r"template\s*<(?P<inner>[^;{}]*)>\s*(?:(?:inline|static|extern\s+\"\s*\")\s*)*\Z")
+_MACRO = re.compile(
+    r"^[ \t]*#[ \t]*define[ \t]+(?P<name>\w+)\((?P<parameters>[^)]*)\)(?P<body>(?:.*\\\n)*.*)$", re.MULTILINE
+)
 _WORKSPACE = re.compile(r"work_?space|^ws$|usr_?work|^usr", re.IGNORECASE)
 _TILING = re.compile(r"tiling", re.IGNORECASE)
 
@@ -81,7 +84,7 @@ def kernels_of(path: Path) -> list[KernelFunction]:
         text = without_comments(path.read_text(encoding="utf-8", errors="replace"))
     except OSError as error:
         raise AscendError("E41010", path, error.strerror or error) from None
-    found, seen = [], 0
+    found, seen = _kernels_of_macros(text, path), 0
     for match in re.finditer(r"\b__global__\b", text):
         if match.start() < seen or _is_directive(text, match.start()):
             continue
@@ -113,8 +116,35 @@ def chosen_kernel(paths: list[Path], name: str) -> KernelFunction:
 
 
 def _is_directive(text: str, at: int) -> bool:
-    line = text[text.rfind("\n", 0, at) + 1 : at]
-    return line.lstrip().startswith("#")
+    """Whether a place is in a line of the preprocessor, or in one that continues it."""
+    begin = text.rfind("\n", 0, at) + 1
+    while begin > 0 and text[:begin].rstrip("\n").endswith("\\"):
+        begin = text.rfind("\n", 0, begin - 1) + 1
+    return text[begin:at].lstrip().startswith("#")
+
+
+def _kernels_of_macros(text: str, path: Path) -> list[KernelFunction]:
+    """Kernels whose definitions are macros, `DEFINE(name, type)`: one for each use of such a macro."""
+    found = []
+    for macro in _MACRO.finditer(text):
+        if "__global__" not in macro["body"]:
+            continue
+        names = [p.strip() for p in macro["parameters"].split(",")]
+        for use in re.finditer(rf"^[ \t]*{macro['name']}\s*(?=\()", text, re.MULTILINE):
+            end = _closing(text, use.end())
+            given = [a.strip() for a in separated(text[use.end() + 1 : end])]
+            if end < 0 or len(given) != len(names):
+                continue
+            body = macro["body"].replace("\\\n", "\n")
+            for name, value in zip(names, given, strict=True):
+                body = re.sub(rf"\b{re.escape(name)}\b", lambda _, v=value: v, body)
+            body = re.sub(r"\s*##\s*", "", body)
+            for match in re.finditer(r"\b__global__\b", body):
+                kernel, _ = _kernel_at(body, match.end(), path)
+                if kernel is not None:
+                    line = text.count("\n", 0, use.start()) + 1
+                    found.append(KernelFunction(kernel.name, kernel.parameters, path, line))
+    return found
 
 
 def _kernel_at(text: str, at: int, path: Path) -> tuple[KernelFunction | None, int]:

@@ -5,6 +5,9 @@
 #include "cube_operand.h"
 #include "fixpipe_values.h"
 
+/* What a copy that only fills does: this path has none. */
+enum pad_t { PAD_NONE = 0, PAD_MODE1, PAD_MODE2, PAD_MODE3, PAD_MODE4, PAD_MODE5, PAD_MODE6, PAD_MODE7, PAD_MODE8 };
+
 namespace AscendC {
 
 enum class BlockMode : uint8_t {
@@ -14,8 +17,6 @@ enum class BlockMode : uint8_t {
     BLOCK_MODE_SMALL_CHANNEL,
     BLOCK_MODE_DEPTHWISE
 };
-/* What a copy that only fills does: this path has none. */
-enum pad_t { PAD_NONE = 0, PAD_MODE1, PAD_MODE2, PAD_MODE3, PAD_MODE4, PAD_MODE5, PAD_MODE6, PAD_MODE7, PAD_MODE8 };
 /* MATRIX: DataCopyParams count fractals of 16 x 16 elements; VECTOR: the first row of each fractal, 16 elements. */
 struct DataCopyEnhancedParams {
     BlockMode blockMode = BlockMode::BLOCK_MODE_NORMAL;

@@ -39,11 +39,17 @@ struct Operand {
     Run run;
     const Run *more = nullptr;
     uint32_t n_more = 0;
-    bool loose = false; /* not all of it is read: what is unwritten may be among it */
+    bool loose = false;          /* not all of it is read: what is unwritten may be among it */
+    const void *value = nullptr; /* what a scalar store writes */
 
     Operand loosely() const {
         Operand other = *this;
         other.loose = true;
+        return other;
+    }
+    Operand storing(const void *what) const {
+        Operand other = *this;
+        other.value = what;
         return other;
     }
     Operand aligned(uint32_t bytes) const {

@@ -224,6 +224,9 @@ class LocalTensor {
 };
 
 template <typename T>
+struct GlobalElement;
+
+template <typename T>
 class GlobalTensor {
    public:
     using PrimType = T;
@@ -241,7 +244,7 @@ class GlobalTensor {
         part.address_ += asc_cpu::bytes_of<T>(offset) / sizeof(T), part.size_ = offset > size_ ? 0 : size_ - offset;
         return part;
     }
-    GlobalTensor operator()(uint64_t offset) const { return (*this)[offset]; }
+    GlobalElement<T> operator()(uint64_t offset) const { return {*this, offset}; }
     template <typename U>
     GlobalTensor<U> ReinterpretCast() const {
         GlobalTensor<U> other;
@@ -254,8 +257,9 @@ class GlobalTensor {
     }
     template <typename V>
     void SetValue(uint64_t i, V value, asc_cpu::Where w = asc_cpu::Where::here()) const {
-        if constexpr (asc_cpu::CHECKED) asc_cpu::scalar_issue("SetValue", w, writes(i, 1));
-        address_[i] = T(value);
+        const T stored = T(value);
+        if constexpr (asc_cpu::CHECKED) asc_cpu::scalar_issue("SetValue", w, writes(i, 1).storing(&stored));
+        address_[i] = stored;
     }
     T get_value(uint64_t i, asc_cpu::Where w = asc_cpu::Where::here()) const { return GetValue(i, w); }
     uint64_t GetSize() const { return size_; }
@@ -288,6 +292,21 @@ class GlobalTensor {
     T *address_ = nullptr;
     uint64_t size_ = 0;
     const ShapeInfo *shape_ = nullptr;
+};
+
+/* An element of a tensor in global memory, as a number or as what is assigned to. */
+template <typename T>
+struct GlobalElement {
+    const GlobalTensor<T> tensor;
+    uint64_t index;
+    GlobalElement(const GlobalTensor<T> &of, uint64_t offset) : tensor(of), index(offset) {}
+    GlobalElement(const GlobalElement &) = default;
+    operator T() const { return tensor.GetValue(index); }
+    const GlobalElement &operator=(T value) const {
+        tensor.SetValue(index, value);
+        return *this;
+    }
+    const GlobalElement &operator=(const GlobalElement &other) const { return *this = T(other); }
 };
 
 }  // namespace AscendC

@@ -38,6 +38,10 @@
 #ifndef OP_CHECK
 #define OP_CHECK(condition, log_text, result) OP_CHECK_IF(condition, log_text, result)
 #endif
+#ifndef OPS_CHECK_PTR_NULL
+#define OPS_CHECK_PTR_NULL(pointer, result) \
+    OP_CHECK_IF((pointer) == nullptr, OP_LOGE("", "%s is null", #pointer), result)
+#endif
 #ifndef OPS_CHECK_NULL_WITH_CONTEXT
 #define OPS_CHECK_NULL_WITH_CONTEXT(context, pointer) OP_CHECK_NULL_WITH_CONTEXT(context, pointer)
 #endif

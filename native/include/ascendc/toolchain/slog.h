@@ -16,6 +16,10 @@ template <typename... A>
 inline void DlogRecord(int, int level, const char *format, A... arguments) {
     asc_host::log(level >= DLOG_ERROR ? "ERROR" : level == DLOG_WARN ? "WARNING" : "INFO", format, arguments...);
 }
+template <typename... A>
+inline void DlogSub(int module, const char *, int level, const char *format, A... arguments) {
+    DlogRecord(module, level, format, arguments...);
+}
 inline void DlogFlush() {}
 
 #define dlog_error(module, ...) DlogRecord(module, DLOG_ERROR, __VA_ARGS__)
