@@ -27,6 +27,16 @@ aclError asc_kernel_arguments_get(aclrtArgsHandle handle, asc_kernel_arguments *
     return asc_handle_fail(ACL_ERROR_INVALID_PARAM, ASC_KIND_ARGUMENTS, handle, "argsHandle");
 }
 
+static void end_lists(asc_kernel_arguments *first) {
+    while (first) {
+        asc_kernel_arguments *following = first->next;
+        asc_handle_take(ASC_KIND_ARGUMENTS, first->handle);
+        for (uint32_t i = 0; i < first->count; i++) free(first->parameters[i].data);
+        free(first);
+        first = following;
+    }
+}
+
 aclError aclrtKernelArgsInit(aclrtFuncHandle funcHandle, aclrtArgsHandle *argsHandle) {
     ASC_ENTER();
     ASC_NEED(argsHandle);
@@ -39,8 +49,9 @@ aclError aclrtKernelArgsInit(aclrtFuncHandle funcHandle, aclrtArgsHandle *argsHa
     *argsHandle = made ? asc_handle_new(ASC_KIND_ARGUMENTS, made) : NULL;
     if (*argsHandle) {
         made->handle = *argsHandle;
-        made->next = *asc_kernel_lists(function);
-        *asc_kernel_lists(function) = made;
+        asc_kernel_arguments **lists = asc_kernel_lists(function, end_lists);
+        made->next = *lists;
+        *lists = made;
         return ACL_SUCCESS;
     }
     free(made);
@@ -175,14 +186,4 @@ aclError asc_kernel_arguments_packed(const asc_kernel_arguments *arguments, cons
     }
     *block = made;
     return ACL_SUCCESS;
-}
-
-void asc_kernel_lists_free(asc_kernel_arguments *first) {
-    while (first) {
-        asc_kernel_arguments *following = first->next;
-        asc_handle_take(ASC_KIND_ARGUMENTS, first->handle);
-        for (uint32_t i = 0; i < first->count; i++) free(first->parameters[i].data);
-        free(first);
-        first = following;
-    }
 }

@@ -24,6 +24,7 @@ struct asc_kernel_function {
     const asc_kernel_binary *kernel;
     void *handle;
     asc_kernel_arguments *lists;
+    void (*end_lists)(asc_kernel_arguments *first);
     asc_kernel_function *next;
 };
 
@@ -136,7 +137,7 @@ aclError aclrtBinaryUnLoad(aclrtBinHandle binHandle) {
     if (!b) return asc_handle_fail(ACL_ERROR_INVALID_PARAM, ASC_KIND_BINARY, binHandle, "binHandle");
     for (asc_kernel_function *f = b->first; f; f = f->next) {
         asc_handle_take(ASC_KIND_FUNCTION, f->handle);
-        asc_kernel_lists_free(f->lists);
+        if (f->lists) f->end_lists(f->lists);
     }
     release(b);
     return ACL_SUCCESS;
@@ -196,7 +197,8 @@ const asc_kernel_binary *asc_kernel_of(const asc_kernel_function *function) {
     return function->kernel;
 }
 
-asc_kernel_arguments **asc_kernel_lists(asc_kernel_function *function) {
+asc_kernel_arguments **asc_kernel_lists(asc_kernel_function *function, void (*end)(asc_kernel_arguments *first)) {
+    function->end_lists = end;
     return &function->lists;
 }
 

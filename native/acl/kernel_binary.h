@@ -21,9 +21,8 @@ size_t asc_kernel_offset(const asc_kernel_binary *kernel, uint32_t index);
 
 /* What aclrtKernelArgs... has put together: the structure of arguments, and buffers that pointers of it lead to. */
 typedef struct asc_kernel_arguments asc_kernel_arguments;
-/* The lists that were made for a kernel; they end with its binary. */
-asc_kernel_arguments **asc_kernel_lists(asc_kernel_function *function);
-void asc_kernel_lists_free(asc_kernel_arguments *first);
+/* The lists that were made for a kernel: `end` ends them with its binary. */
+asc_kernel_arguments **asc_kernel_lists(asc_kernel_function *function, void (*end)(asc_kernel_arguments *first));
 aclError asc_kernel_arguments_get(aclrtArgsHandle handle, asc_kernel_arguments **arguments);
 /* A copy of the structure whose place holders lead into the same block, one malloc. Fails where arguments are missing.
  */

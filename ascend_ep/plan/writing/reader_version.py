@@ -21,6 +21,7 @@ NARROW_SINCE_9 = frozenset({"matmul", "attention", "attention_append", "layer_no
 KERNELS_SINCE_9 = frozenset({
     "conv_transposed_last", "max_pool_bytes", "max_pool_bytes_last", "byte_table", "byte_binary",
 })  # fmt: skip
+KERNELS_SINCE_10 = frozenset({"lookup", "pair_votes", "squared_distances", "tree_ensemble"})
 #: Convolutions with channels last that have three spatial axes since 9.
 VOLUMES_SINCE_9 = frozenset({"conv_last", "conv_winograd"})
 
@@ -44,7 +45,9 @@ def kernel_reader(insn: Insn) -> int:
 
 
 def _is_of_10(insn: Insn) -> bool:
-    """Whether its sums go through HardSwish or LeakyRelu."""
+    """Whether its kernel is of models of tables, or its sums go through HardSwish or LeakyRelu."""
+    if insn.kernel in KERNELS_SINCE_10:
+        return True
     params = {"matmul": MATMUL, "conv": CONV}.get(insn.kernel, CONV_LAST)
     if params is CONV_LAST and not insn.kernel.startswith("conv_"):
         return False
