@@ -108,7 +108,7 @@ def _library() -> Any:
     """Where operators are defined: it must live as long as they do."""
     import torch
 
-    return torch.library.Library(NAMESPACE, "FRAGMENT")
+    return torch.library.Library(NAMESPACE, "FRAGMENT")  # type: ignore[no-untyped-call]
 
 
 def _packed(results: Sequence[Any]) -> Any:
