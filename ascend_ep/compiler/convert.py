@@ -257,7 +257,7 @@ def _build(
     dump.partitions("partitions", parts)
     check_hosts({n: why for p in parts for n, why in p.reasons.items()}, semantics, where)
     options.progress("lowering")
-    code = FormulaCode(options.codegen)
+    code = FormulaCode(options.codegen, options.search_seconds)
     assembly = Assembly(model, facts, semantics, claims, code, options.fallback, ledger, dump)
     plan = assembly.build(parts)
     return parts, plan, (*ledger.outcomes, *assembly.fusions)

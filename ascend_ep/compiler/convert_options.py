@@ -36,7 +36,8 @@ class ConvertOptions:
     `fast`: operators with high-performance implementations.
     `self_check`: compare the sample run with the float64 reference; None does so for small models.
     `codegen`: "auto" compiles formulas where that pays and a C compiler is there, "always" wherever it can be
-    done, "off" never; ASCEND_EP_CODEGEN=0 is "off".
+    done, "off" never; ASCEND_EP_CODEGEN=0 is "off". `search_seconds`: how long schedules of each operator's
+    code are tried; None: $ASCEND_EP_SEARCH.
     `expect_native`: likely no node needs the host, so that it isn't tried beforehand which do.
     `fallback`: keep, for where libraries may not run, an interpreted partition beside one that calls them.
     `fusions_off`: names of fusion rules that aren't applied (opdef/fusion_rules.py); what is fused depends
@@ -67,6 +68,7 @@ class ConvertOptions:
     sample_seed: int | None = 0
     self_check: bool | None = None
     codegen: str = "auto"
+    search_seconds: float | None = None
     expect_native: bool = False
     fallback: bool = True
     fusions_off: Collection[str] = ()

@@ -4,13 +4,15 @@ PyTorch."""
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+import ascend_ep
 from ascend_ep.errors import AscendError
-from ascend_ep.frameworks.torch import register
+from ascend_ep.frameworks.torch import compile, register
 from ascend_ep.frameworks.torch.backend import ascend, reports
 from ascend_ep.frameworks.torch.graph_program import GraphProgram
 
@@ -135,3 +137,55 @@ def test_inference_mode_and_weights_made_in_it() -> None:
         compiled = torch.compile(module, backend=ascend)
         x = torch.rand(2, 4)
         close(compiled(x), module(x))
+
+
+def test_weights_that_change_through_data() -> None:
+    module = network().eval()
+    compiled = torch.compile(module, backend=ascend)
+    x = torch.randn(2, 3, 8, 8)
+    with torch.no_grad():
+        close(compiled(x), module(x))
+        for name in ("5.weight", "0.bias"):
+            module.get_parameter(name).data.mul_(3)
+            close(compiled(x), module(x))
+        module.get_parameter("1.weight").data = torch.full((4,), 2.0)
+        close(compiled(x), module(x))
+        close(compiled(x), module(x))
+
+
+def test_modes_and_options() -> None:
+    module, x = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Tanh()), torch.randn(2, 4)
+    with torch.no_grad():
+        close(torch.compile(module, backend=ascend, mode="max-autotune")(x), module(x))
+        for given in ({"mode": "reduce-overhead"}, {"options": {"trace": True}}):
+            with pytest.raises(Exception, match=r"E10001.*(reduce-overhead|trace)"):
+                torch.compile(module, backend=ascend, **given)(x)
+
+
+class TwoHeads(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.line = torch.nn.Linear(6, 4)
+
+    def forward(self, x: torch.Tensor, scale: torch.Tensor) -> dict[str, torch.Tensor]:
+        h = register("Swish")(self.line(x))
+        return {"sum": h.sum(-1), "scaled": h * scale}
+
+
+def test_exported_programs(tmp_path: Path) -> None:
+    module, example = TwoHeads().eval(), (torch.randn(3, 6), torch.tensor(2.0))
+    free = ({0: torch.export.Dim("rows", min=1, max=64)}, None)
+    program = compile(torch.export.export(module, example, dynamic_shapes=free))
+    for rows in (3, 1, 9):
+        x = torch.randn(rows, 6)
+        result, expected = program(x, example[1]), module(x, example[1])
+        assert list(result) == list(expected)
+        for name in expected:
+            close(result[name], expected[name].detach())
+    program.save(tmp_path / "m.om")
+    session = ascend_ep.InferenceSession(str(tmp_path / "m.om"))
+    x = torch.randn(5, 6)
+    (total, _) = session.run(None, {"x": x.numpy(), "scale": example[1].numpy()})
+    close(torch.from_numpy(total), module(x, example[1])["sum"].detach())
+    with pytest.raises(AscendError, match="E40001"):
+        program(x)

@@ -134,6 +134,37 @@ def test_second_gradient_and_opcheck(op: str, make: Callable[[], tuple[Any, ...]
     assert set(report.values()) == {"SUCCESS"}
 
 
+def single(*shape: int) -> torch.Tensor:
+    return torch.rand(shape).requires_grad_()
+
+
+ONNX: dict[str, tuple[Callable[..., Any], Callable[[], tuple[Any, ...]], dict[str, Any]]] = {
+    "Softmax": (lambda x: torch.softmax(x, 1), lambda: (single(2, 3, 2),), {"axis": 1}),
+    "MatMul": (torch.matmul, lambda: (single(2, 3), single(3, 2)), {}),
+    "Gemm": (
+        lambda a, b, c: 0.5 * (a.T @ b.T) + 2 * c,
+        lambda: (single(3, 2), single(4, 3), single(4)),
+        {"alpha": 0.5, "beta": 2.0, "transA": 1, "transB": 1},
+    ),
+    "LayerNormalization": (
+        lambda x, w, b: torch.nn.functional.layer_norm(x, (3,), w, b),
+        lambda: (single(2, 3), single(3), single(3)),
+        {},
+    ),
+    "GlobalAveragePool": (lambda x: x.mean((2, 3), keepdim=True), lambda: (single(1, 2, 2, 3),), {}),
+    "Relu": (torch.relu, lambda: (single(4, 3),), {}),
+}
+
+
+@pytest.mark.parametrize("op", ONNX)
+def test_onnx_operators_with_a_formula(op: str) -> None:
+    theirs, make, attributes = ONNX[op]
+    tensors = make()
+    mine = slopes(lambda *t: register(op)(*t, **attributes), tensors)
+    for a, b in zip(mine, slopes(theirs, tensors), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("op", ["SwiGLU", "TopK"])
 def test_second_gradient(op: str) -> None:
     assert torch.autograd.gradgradcheck(register(op), KERNELS[op][0]())

@@ -41,14 +41,15 @@ def lower_library(node: NodeView, b: PlanBuilder) -> None:
 
 
 class FormulaCode:
-    """Compiles the formulas of a conversion. mode: "auto", "always" or "off" (ConvertOptions.codegen)."""
+    """Compiles the formulas of a conversion. mode: "auto", "always" or "off" (ConvertOptions.codegen);
+    seconds: ConvertOptions.search_seconds."""
 
-    def __init__(self, mode: str = "auto") -> None:
+    def __init__(self, mode: str = "auto", seconds: float | None = None) -> None:
         if mode not in ("auto", "always", "off"):
             raise ValueError(f"codegen is auto, always or off, not {mode!r}")
         off = os.environ.get("ASCEND_EP_CODEGEN") == "0"
         self._mode = "off" if off or (mode == "auto" and not has_compiler()) else mode
-        self._search_seconds = search_seconds()
+        self._search_seconds = search_seconds() if seconds is None else seconds
         self._sources: dict[object, GeneratedSource | NotGenerated] = {}  # of nodes that are alike
         self._libraries: dict[object, CompiledLibrary] = {}
 

@@ -47,19 +47,32 @@ def reports() -> list[Report]:
     return list(_reports)
 
 
-def ascend(graph: Any, example_inputs: Sequence[Any]) -> Callable[..., Any]:
-    """The backend, for torch.compile: tensors on the CPU in, tensors on the CPU out."""
+#: `mode` of torch.compile: how long schedules of each operator's code are tried; None: $ASCEND_EP_SEARCH.
+MODES = {"default": None, "max-autotune": 2.0, "max-autotune-no-cudagraphs": 2.0}
+
+
+def ascend(
+    graph: Any, example_inputs: Sequence[Any], *, mode: str = "default", options: Any = None
+) -> Callable[..., Any]:
+    """The backend, for torch.compile: tensors on the CPU in, tensors on the CPU out. `mode`: of MODES.
+
+    Raises AscendError E10001 for another mode, and for options: there are none.
+    """
+    if mode not in MODES:
+        raise AscendError("E10001", mode, "mode", f"The modes are {', '.join(MODES)}.")
+    if options:
+        raise AscendError("E10001", ", ".join(map(str, options)), "options", "This backend has none.")
     from torch._dynamo.backends.common import aot_autograd
     from torch._functorch.aot_autograd import make_boxed_func  # type: ignore[attr-defined]
 
     constants = {i: t for i, t in enumerate(example_inputs) if _is_weight(t)}
 
     def compiled(aten: Any, _: Sequence[Any]) -> Any:
-        return make_boxed_func(_Compiled(aten, {}))
+        return make_boxed_func(_Compiled(aten, {}, MODES[mode]))
 
     def frozen(aten: Any, given: Sequence[Any]) -> Any:
         alike = len(given) == len(example_inputs)
-        return make_boxed_func(_Compiled(aten, constants if alike else {}))
+        return make_boxed_func(_Compiled(aten, constants if alike else {}, MODES[mode]))
 
     backend = aot_autograd(
         fw_compiler=compiled,
@@ -92,47 +105,79 @@ class _Compiled:
     """A graph that is compiled when it first runs, outside of PyTorch's tracing, with constants until one of
     them changes."""
 
-    def __init__(self, graph: Any, constants: Mapping[int, Any]) -> None:
+    def __init__(self, graph: Any, constants: Mapping[int, Any], search_seconds: float | None) -> None:
         self.graph = graph
         self.constants = dict(constants)
-        self.seen: dict[int, tuple[int, int]] = {}
+        self.search_seconds = search_seconds
+        self.seen: dict[int, State] = {}
         self.run: Callable[..., Any] | None = None
         self.lock = threading.Lock()
 
     def __call__(self, *arguments: Any) -> Any:
         import torch
 
-        changed = [i for i, seen in self.seen.items() if seen != _state(arguments[i])]
+        changed = [i for i, seen in self.seen.items() if seen.differs(arguments[i])]
         run = None if changed else self.run
         if run is None:
             with self.lock:
-                same = {i: t for i, t in self.constants.items() if _state(t) == _state(arguments[i])}
+                same = {i: t for i, t in self.constants.items() if not State(t).differs(arguments[i])}
                 self.constants = {i: t for i, t in same.items() if i not in changed}
                 with torch.utils._python_dispatch._disable_current_modes(), torch._guards.tracing(None):
                     compile_now = torch.compiler.disable(_compiled)  # type: ignore[no-untyped-call]
-                    run = self.run = compile_now(self.graph, self.constants)
-                self.seen = {i: _state(t) for i, t in self.constants.items()}
+                    run = self.run = compile_now(self.graph, self.constants, self.search_seconds)
+                self.seen = {i: State(t) for i, t in self.constants.items()}
         return run(*arguments)
 
 
-def _state(tensor: Any) -> tuple[int, int]:
-    return tensor.data_ptr(), tensor._version
+class State:
+    """What a tensor is at a time, to see later whether it has changed. PyTorch counts changes but for those
+    through `.data`, which elements spread over the tensor show."""
+
+    #: More elements than this aren't compared.
+    MOST = 64
+
+    def __init__(self, tensor: Any) -> None:
+        import torch
+
+        self.counted = tensor.data_ptr(), tensor._version
+        flat = tensor.detach()
+        flat = flat.view(torch.int16) if flat.dtype == torch.bfloat16 else flat
+        self.spread = flat.as_strided((self._count(flat),), (max(1, flat.numel() // self.MOST),)).numpy()
+        self.bytes = self.spread.tobytes()
+
+    @classmethod
+    def _count(cls, flat: Any) -> int:
+        """How many elements are compared; none of a tensor whose elements don't lie one after another."""
+        if not flat.is_contiguous():
+            return 0
+        step = max(1, flat.numel() // cls.MOST)
+        return -(-int(flat.numel()) // step)
+
+    def differs(self, tensor: Any) -> bool:
+        """Whether this is another tensor, or has changed."""
+        return (tensor.data_ptr(), tensor._version) != self.counted or self.spread.tobytes() != self.bytes
 
 
-def _compiled(graph: Any, constants: Mapping[int, Any]) -> Callable[..., Any]:
+def _compiled(graph: Any, constants: Mapping[int, Any], search_seconds: float | None) -> Callable[..., Any]:
     """The graph with its parts as bundles."""
     report = Report()
     _reports.append(report)
-    whole = partitioned(graph, constants, lambda part, fixed: _program(part, fixed, report), report.eager)
+
+    def make(part: Any, fixed: Mapping[int, Any]) -> Callable[..., Any]:
+        return _program(part, fixed, report, search_seconds)
+
+    whole = partitioned(graph, constants, make, report.eager)
     _log.info("%s", report)
     return whole
 
 
-def _program(part: Any, fixed: Mapping[int, Any], report: Report) -> Callable[..., Any]:
+def _program(
+    part: Any, fixed: Mapping[int, Any], report: Report, search_seconds: float | None
+) -> Callable[..., Any]:
     """A part as a bundle, or as it is."""
     operators = [n for n in part.graph.nodes if n.op == "call_function"]
     try:
-        program = GraphProgram(part, fixed)
+        program = GraphProgram(part, fixed, search_seconds)
     except (Unsupported, AscendError) as error:
         _left(report, sorted({str(n.target) for n in operators}), str(error))
         return part  # type: ignore[no-any-return]

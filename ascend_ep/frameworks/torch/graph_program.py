@@ -22,8 +22,14 @@ class Unsupported(Exception):
     """The graph can't be a bundle; the text says why."""
 
 
-def converted(exported: Any, input_names: Sequence[str] = (), output_names: Sequence[str] = ()) -> Conversion:
+def converted(
+    exported: Any,
+    input_names: Sequence[str] = (),
+    output_names: Sequence[str] = (),
+    search_seconds: float | None = None,
+) -> Conversion:
     """An exported program (`torch.export.export`) as a conversion in its own precision. Free sizes stay free.
+    `search_seconds` as in ConvertOptions.
 
     Raises Unsupported where torch.onnx has no translation of an operator, AscendError of the converter.
     """
@@ -42,7 +48,7 @@ def converted(exported: Any, input_names: Sequence[str] = (), output_names: Sequ
         except torch.onnx.errors.OnnxExporterError as error:
             raise Unsupported(_first_line(error)) from error
     assert program is not None
-    return convert(program.model_proto, ConvertOptions(sample_seed=None))
+    return convert(program.model_proto, ConvertOptions(sample_seed=None, search_seconds=search_seconds))
 
 
 @dataclass(frozen=True)
@@ -57,17 +63,18 @@ class GraphProgram:
     """A graph module of ATen operators whose inputs are tensors and sizes.
 
     `fixed`: by position, inputs whose values are constants of the bundle. Sizes among the inputs are those of
-    tensors among them. Raises Unsupported, AscendError.
+    tensors among them. `search_seconds` as in ConvertOptions. Raises Unsupported, AscendError.
     """
 
-    def __init__(self, graph: Any, fixed: Mapping[int, Any]) -> None:
+    def __init__(self, graph: Any, fixed: Mapping[int, Any], search_seconds: float | None = None) -> None:
         module = _Tensors(graph, fixed)
         self.inputs = module.tensors
         self.outputs = module.outputs
         names = [f"x{i}" for i in range(len(self.inputs))]
         self.session: InferenceSession | None = None
         if any(o.made is not None for o in self.outputs):
-            made = converted(module.exported(), names, [f"y{i}" for i in range(module.count)])
+            outputs = [f"y{i}" for i in range(module.count)]
+            made = converted(module.exported(), names, outputs, search_seconds)
             self.session = InferenceSession(made.to_bytes())
             taken = {i.name for i in self.session.get_inputs()}
             self.fed = [(p, n) for p, n in zip(self.inputs, names, strict=True) if n in taken]
