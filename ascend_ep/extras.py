@@ -2,24 +2,49 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
 from ascend_ep.errors import AscendError
 
+
+@dataclass(frozen=True)
+class Extra:
+    """who: what can't do without it. packages: distributions with the least version that works; what
+    pyproject.toml asks for of this extra is held against them by a test."""
+
+    who: str
+    packages: dict[str, tuple[int, int]]
+
+
+EXTRAS: dict[str, Extra] = {
+    "convert": Extra(
+        "The converter",
+        {"onnx": (1, 21), "onnx-ir": (1, 0), "jsonschema": (4, 20), "ml_dtypes": (0, 5), "protobuf": (5, 0)},
+    ),
+    "onnxruntime": Extra("onnxruntime's side", {"onnxruntime": (1, 25)}),
+    "serve": Extra(
+        "The server",
+        {"grpcio": (1, 66), "httptools": (0, 6), "msgspec": (0, 19), "prometheus-client": (0, 21)},
+    ),
+    "torch": Extra("PyTorch's side", {"torch": (2, 6)}),
+    "ray": Extra("Ray's deployment", {"ray": (2, 40)}),
+}
+#: Distributions whose module has another name.
+MODULES = {
+    "onnx-ir": "onnx_ir",
+    "protobuf": "google",
+    "grpcio": "grpc",
+    "prometheus-client": "prometheus_client",
+}
+
 #: Top-level module -> who needs it, and what to install.
 NEEDED: dict[str, tuple[str, str]] = {
-    **dict.fromkeys(
-        ("onnx", "onnx_ir", "jsonschema", "ml_dtypes", "google"), ("The converter", "ascend-ep[convert]")
-    ),
-    "onnxruntime": ("onnxruntime's side", "ascend-ep[onnxruntime]"),
-    **dict.fromkeys(
-        ("grpc", "httptools", "msgspec", "prometheus_client"), ("The server", "ascend-ep[serve]")
-    ),
-    "torch": ("PyTorch's side", "ascend-ep[torch]"),
-    "onnxscript": ("This", "onnxscript>=0.7"),
-    "ray": ("Ray's deployment", "ascend-ep[ray]"),
-}
+    MODULES.get(name, name): (extra.who, f"ascend-ep[{key}]")
+    for key, extra in EXTRAS.items()
+    for name in extra.packages
+} | {"onnxscript": ("This", "onnxscript>=0.7")}
 
 _PACKAGE = Path(__file__).resolve().parent
 

@@ -14,20 +14,12 @@ from pathlib import Path
 from typing import Literal
 
 from ascend_ep.errors import AscendError, did_you_mean
+from ascend_ep.extras import EXTRAS
 
 State = Literal["good", "note", "wrong"]
 
 #: Distribution -> lowest version, and what needs it; "" when the package can't do without.
 REQUIRED = {"numpy": (1, 26), "cffi": (1, 17)}
-#: Extra -> what it brings, and what it is for.
-EXTRAS: dict[str, tuple[dict[str, tuple[int, int]], str]] = {
-    "convert": (
-        {"onnx": (1, 21), "onnx-ir": (1, 0), "jsonschema": (4, 20), "ml_dtypes": (0, 5), "protobuf": (5, 0)},
-        "the converter",
-    ),
-    "onnxruntime": ({"onnxruntime": (1, 25)}, "host partitions and the execution provider"),
-    "serve": ({"grpcio": (1, 66), "httptools": (0, 6), "msgspec": (0, 19)}, "the server"),
-}
 #: Distributions of onnxruntime, which write the same folder.
 RIVALS = ("onnxruntime", "onnxruntime-gpu", "onnxruntime-openvino", "onnxruntime-directml", "ort-nightly")
 
@@ -90,7 +82,7 @@ def _package(name: str, least: tuple[int, int], absent: State, need: str) -> Che
 
 def _extra(extra: str) -> Check:
     """All or nothing of an extra is fine; a part of it, or a part that is too old, is wrong."""
-    packages, purpose = EXTRAS[extra]
+    packages, purpose = EXTRAS[extra].packages, EXTRAS[extra].who
     install = f'pip install "ascend-ep[{extra}]"'
     found = [_package(name, least, "note", purpose) for name, least in packages.items()]
     faults = [f"{c.name} {c.found}" for c in found if c.state != "good"]

@@ -81,6 +81,7 @@ def test_the_bundle_format(printed: str) -> None:
     assert re.search(r"^plan version \d+, for readers from 1 on$", printed, re.MULTILINE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("printed", ["quantization.md"], indirect=True)
 def test_quantization(printed: str) -> None:
     assert printed.count("2 of 2 products quantised, by 32 samples") == 2, printed
@@ -89,6 +90,7 @@ def test_quantization(printed: str) -> None:
     assert "ATC run success" in printed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("printed", ["load.md"], indirect=True)
 def test_load(printed: str) -> None:
     for load in ("Concurrency: 1\n", "Concurrency: 4\n", "Request Rate: 50\n", "Request Rate: 100\n"):

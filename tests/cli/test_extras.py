@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import ascend_ep
-from ascend_ep.extras import NEEDED, lacking
+from ascend_ep.extras import EXTRAS, NEEDED, lacking
 
 ROOT = Path(__file__).parents[2]
 #: Python without the modules of extras; then what follows.
@@ -34,6 +34,7 @@ def bare(module: str, *words: str) -> tuple[int, str]:
         ("op", ["explain", "Swish"], "convert"),
         ("op", ["build", "--prompt", "F(x) = 2 * x", "--output", "out"], "convert"),
         ("om", ["diff", "m.om", "m.onnx"], "convert"),
+        ("om", ["quantize", "m.onnx", "--data", "samples"], "convert"),
         ("serve", ["--model-repository=."], "serve"),
     ],
     ids=lambda value: value if isinstance(value, str) else value[0],
@@ -70,3 +71,20 @@ def test_a_module_that_a_users_program_lacks_is_its_own() -> None:
         with pytest.raises(ModuleNotFoundError) as caught:
             exec(compile(absent, file, "exec"))
         assert (lacking(caught.value) is not None) is ours
+
+
+def test_extras_are_those_of_the_project() -> None:
+    """The same packages and least versions, but for those that only some of it needs."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    for name, extra in EXTRAS.items():
+        asked: dict[str, tuple[int, ...]] = {}
+        for line in project[name]:
+            found = re.match(r"([\w-]+)(?:\[([\w,]+)\])?(?:>=([\d.]+))?", line)
+            assert found is not None, line
+            if found[1] == "ascend-ep":
+                assert set(found[2].split(",")) < EXTRAS.keys()
+            else:
+                asked[found[1]] = tuple(map(int, [*found[3].split("."), "0"][:2]))
+        missing = asked.keys() - extra.packages.keys()
+        assert missing <= {"uvloop", "protobuf", "onnxscript"}
+        assert extra.packages == {n: v for n, v in asked.items() if n in extra.packages}

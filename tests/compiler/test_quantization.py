@@ -47,11 +47,8 @@ def kernels(model: onnx.ModelProto) -> list[str]:
     ("name", "settings", "bound"),
     [
         ("residual", {}, 0.012),
-        ("residual", {"method": "min-max", "channel_wise": False}, 0.03),
-        ("residual", {"method": "entropy"}, 0.1),
-        ("residual", {"weight_bits": 4, "gptq": True}, 0.04),
-        ("encoder", {"method": "percentile", "activation_offset": False}, 0.03),
-        ("encoder", {"gptq": True}, 0.03),
+        ("residual", {"method": "entropy", "channel_wise": False}, 0.1),
+        ("encoder", {"method": "percentile", "activation_offset": False, "gptq": True}, 0.03),
         ("encoder", {"weight_bits": 4, "block_size": 16}, 0.12),
     ],
 )
