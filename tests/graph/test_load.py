@@ -83,7 +83,7 @@ def change(edit: Callable[[onnx.ModelProto], object]) -> onnx.ModelProto:
         (lambda m: m.graph.node[1].input.__setitem__(0, "nowhere"), "'nowhere'"),
         (lambda m: m.graph.node[0].input.__setitem__(0, "y"), "cycle"),
         (lambda m: setattr(m.graph.node[0], "op_type", ""), "no operator type"),
-        (lambda m: setattr(m.graph.node[0], "name", "n" * 5000), "5000 characters"),
+        (lambda m: setattr(m.graph.node[0], "name", "n" * 5000), "5000 bytes"),
         (lambda m: setattr(m.graph.output[0], "name", "z"), "'z'"),
         (lambda m: m.graph.initializer.append(m.graph.initializer[0]), "occurs twice"),
         (lambda m: m.graph.input.append(m.graph.input[0]), "occurs twice"),
