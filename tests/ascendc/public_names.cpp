@@ -136,6 +136,7 @@ inline void constants(GlobalTensor<int32_t> g, LocalTensor<int32_t> t, uint32_t 
     auto place = g(n);
     g(0) = g(1) = t(0);
     n += place * n / 2;
+    g(1) += 2, t(1) *= g(1), ++g(0), --t(0);
     static_assert(AscendCUtils::GetBitSize(sizeof(uint8_t)) == 8 && AscendCUtils::GetC0Count(sizeof(half)) == 16);
     static_assert(BRCB_BROADCAST_NUMBER == 8 && TWO == 2 && PI > 3.14f && PI < 3.15f);
     static_assert(Min(3u, 4) == 3 && Max(-1.5f, 2) == 2);

@@ -63,6 +63,12 @@ struct Element {
         return *this;
     }
     const Element &operator=(const Element &other) const { return *this = T(other); }
+    const Element &operator+=(T value) const { return *this = T(T(*this) + value); }
+    const Element &operator-=(T value) const { return *this = T(T(*this) - value); }
+    const Element &operator*=(T value) const { return *this = T(T(*this) * value); }
+    const Element &operator/=(T value) const { return *this = T(T(*this) / value); }
+    const Element &operator++() const { return *this += T(1); }
+    const Element &operator--() const { return *this -= T(1); }
 };
 
 /* z = x + y of tensors: computed by the assignment, which knows where to. */
@@ -307,6 +313,12 @@ struct GlobalElement {
         return *this;
     }
     const GlobalElement &operator=(const GlobalElement &other) const { return *this = T(other); }
+    const GlobalElement &operator+=(T value) const { return *this = T(T(*this) + value); }
+    const GlobalElement &operator-=(T value) const { return *this = T(T(*this) - value); }
+    const GlobalElement &operator*=(T value) const { return *this = T(T(*this) * value); }
+    const GlobalElement &operator/=(T value) const { return *this = T(T(*this) / value); }
+    const GlobalElement &operator++() const { return *this += T(1); }
+    const GlobalElement &operator--() const { return *this -= T(1); }
 };
 
 }  // namespace AscendC
