@@ -146,16 +146,16 @@ class Forest:
         nodes = np.zeros(len(order), record)
         numbers = nodes["weight"].view(last)
         leaves = 0
-        thresholds, features = np.full(len(order), np.nan, float_type), np.zeros(len(order), np.int32)
+        nodes["threshold"] = np.nan
         for place, node, _ in order:
             if isinstance(node, Branch):
-                thresholds[place], equal, missing, *_ = reduced(node, self.dtype)
-                features[place] = node.column | equal * lib.ASC_NODE_EQUAL | missing * lib.ASC_NODE_MISSING
+                nodes["threshold"][place], equal, missing, *_ = reduced(node, self.dtype)
+                flags = equal * lib.ASC_NODE_EQUAL | missing * lib.ASC_NODE_MISSING
+                nodes["feature"][place] = node.column | flags
             elif by_number:
                 numbers[place], leaves = leaves, leaves + 1
             else:
                 nodes["weight"][place] = node.weights[0][1] + 0.0
-        nodes["threshold"], nodes["feature"] = thresholds, features
         nodes["child"] = [child for *_, child in order]
         return nodes.view(np.int32).reshape(len(order), -1)
 
@@ -164,7 +164,7 @@ def reduced(branch: Branch, dtype: int) -> tuple[float, bool, bool, int, int]:
     """Threshold, whether the comparison is ==, whether NaN leads to the second child, that child, and the
     first one."""
     value, mode, missing = branch.value, branch.mode, branch.missing
-    if branch.column > lib.ASC_NODE_COLUMN or branch.column < 0:
+    if not 0 <= branch.column <= lib.ASC_NODE_COLUMN:
         raise Unsupported(f"its column {branch.column} is out of range")
     if mode is Mode.BRANCH_EQ:
         return value, True, missing, branch.yes, branch.no

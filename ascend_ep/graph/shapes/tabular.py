@@ -47,19 +47,42 @@ def _classes(call: Call) -> list[Fact]:
     if len(labels) < 2:
         raise UnknownShape
     rows = _rows(call)
-    facts = [Fact(STRING if texts else INT64, [rows]), Fact(FLOAT, [rows, len(labels)])]
-    return facts[: call.n_outputs]
+    return [Fact(STRING if texts else INT64, [rows]), Fact(FLOAT, [rows, len(labels)])]
+
+
+def _labelled(call: Call) -> list[Fact]:
+    return _classes(call)[: call.n_outputs]
 
 
 def _linear_classes(call: Call) -> list[Fact]:
     if len(call.attr("intercepts", ())) < 2:
         raise UnknownShape
-    return _classes(call)
+    return _labelled(call)
+
+
+def _voted_classes(call: Call) -> list[Fact]:
+    """Support vectors: a score for each class, or, of several without probabilities, for every two."""
+    label, scores = _classes(call)
+    count = len(call.attr("vectors_per_class", ()))
+    if count > 2 and not call.attr("prob_a", ()):
+        scores = Fact(FLOAT, [_rows(call), count * (count - 1) // 2])
+    return [label, scores][: call.n_outputs]
 
 
 def _one_hot(call: Call) -> Fact:
     categories = call.attr("cats_int64s", ()) or call.attr("cats_strings", ())
     return Fact(FLOAT, [*call.dims(0), len(categories)])
+
+
+def _encoded(call: Call) -> Fact:
+    """The type is that of the values."""
+    if (tensor := call.attr("values_tensor")) is not None:
+        return Fact(int(onnx.helper.np_dtype_to_tensor_dtype(tensor.dtype)), call.dims(0))
+    kinds = {"values_int64s": INT64, "values_floats": FLOAT, "values_strings": STRING}
+    found = [dtype for name, dtype in kinds.items() if call.attr(name, ())]
+    if len(found) != 1:
+        raise UnknownShape
+    return Fact(found[0], call.dims(0))
 
 
 def _chosen(call: Call) -> Fact:
@@ -73,13 +96,15 @@ TABLE_RULES: dict[str, Rule] = {
     "Binarizer": _same,
     "FeatureVectorizer": _features,
     "Imputer": _same,
+    "LabelEncoder": _encoded,
     "LinearClassifier": _linear_classes,
     "LinearRegressor": _targets,
     "Normalizer": _same,
     "OneHotEncoder": _one_hot,
+    "SVMClassifier": _voted_classes,
     "SVMRegressor": _one_target,
     "Scaler": _same,
     "TreeEnsemble": _targets,
-    "TreeEnsembleClassifier": _classes,
+    "TreeEnsembleClassifier": _labelled,
     "TreeEnsembleRegressor": _targets,
 }

@@ -37,7 +37,13 @@ typedef struct node_f64 {
     };
 } node_f64;
 
-typedef enum node_kind { NODES_PLAIN, NODES_MISSING, NODES_EQUAL } node_kind;
+/* What a step looks at besides the threshold. */
+typedef enum node_kind {
+    NODES_PLAIN,
+    NODES_FINITE, /* NaN, which some nodes have a mark for, is not among the rows */
+    NODES_MISSING,
+    NODES_EQUAL
+} node_kind;
 
 typedef struct tree_job {
     class_rule rule;
@@ -72,14 +78,6 @@ enum { X, NODES, TREES, WEIGHTS, BEGINS, TARGETS };
 #include "class_scores.h"
 #include "tree_type.h"
 
-/* What the nodes ask of a step. */
-static node_kind kind_of(const asc_tensor *nodes, int64_t words, int64_t at) {
-    const int32_t *data = nodes->data;
-    int32_t flags = 0;
-    for (int64_t i = 0; i < nodes->dims[0]; i++) flags |= data[i * words + at];
-    return flags & ASC_NODE_EQUAL ? NODES_EQUAL : flags & ASC_NODE_MISSING ? NODES_MISSING : NODES_PLAIN;
-}
-
 /* A constant int32 matrix or vector of that many columns; 0 columns: a vector. */
 static int is_table(const asc_call *call, int32_t i, int64_t columns) {
     const asc_tensor *t = &call->in[i];
@@ -111,7 +109,6 @@ static int32_t check_trees(asc_call *call, tree_job *job) {
     int64_t words = (int64_t)(wide ? sizeof(node_f64) : sizeof(node_f32)) / 4;
     ASC_REQUIRE(call, is_table(call, NODES, words) && is_table(call, TREES, 2) && nodes->dims[0] < INT32_MAX,
                 "tree_ensemble: nodes and trees are no constant tables");
-    job->kind = kind_of(nodes, words, wide ? 2 : 1);
     job->trees = trees->dims[0];
     int64_t leaves = leaves_of(call, job);
     ASC_REQUIRE(call, leaves >= 0, "tree_ensemble: the weights of leaves don't fit the targets");

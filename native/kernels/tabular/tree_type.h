@@ -11,6 +11,7 @@ static inline int32_t NAME(step)(const NODE *nodes, const T *x, int32_t at, node
     if (kind == NODES_PLAIN) return node.child + (x[node.feature] <= node.threshold);
     T v = x[node.feature & ASC_NODE_COLUMN];
     int32_t second = v <= node.threshold;
+    if (kind == NODES_FINITE) return node.child + second;
     if (kind == NODES_EQUAL) second = (v == node.threshold) | (second & !(node.feature & ASC_NODE_EQUAL));
     return node.child + (second | ((v != v) & ((node.feature & ASC_NODE_MISSING) != 0)));
 }
@@ -27,10 +28,12 @@ static inline void NAME(walk)(const NODE *nodes, const T *x, int64_t stride, int
     }
 }
 
-static void NAME(walk_lanes)(const tree_job *job, const NODE *nodes, const T *x, int64_t stride, int32_t at[LANES]) {
-    if (job->kind == NODES_PLAIN)
+static inline void NAME(walk_lanes)(const NODE *nodes, const T *x, int64_t stride, int32_t at[LANES], node_kind kind) {
+    if (kind == NODES_PLAIN)
         NAME(walk)(nodes, x, stride, at, NODES_PLAIN);
-    else if (job->kind == NODES_MISSING)
+    else if (kind == NODES_FINITE)
+        NAME(walk)(nodes, x, stride, at, NODES_FINITE);
+    else if (kind == NODES_MISSING)
         NAME(walk)(nodes, x, stride, at, NODES_MISSING);
     else
         NAME(walk)(nodes, x, stride, at, NODES_EQUAL);
@@ -58,14 +61,23 @@ static inline void NAME(add_leaf)(const tree_job *job, const tree_data *data, co
     }
 }
 
+/* The steps that these rows need: without NaN none looks at marks of missing values. */
+static node_kind NAME(kind_for)(const tree_job *job, const T *x, int64_t rows) {
+    if (job->kind != NODES_MISSING) return job->kind;
+    int32_t nan = 0;
+    for (int64_t i = 0; i < rows * job->columns; i++) nan |= x[i] != x[i];
+    return nan ? NODES_MISSING : NODES_FINITE;
+}
+
 /* A row through all trees. */
 static void NAME(add_row)(const tree_job *job, const tree_data *data, const T *x, T *sums) {
+    node_kind kind = NAME(kind_for)(job, x, 1);
     const NODE *nodes = data->nodes;
     for (int64_t tree = 0; tree < job->trees; tree += LANES) {
         int64_t lanes = asc_least(LANES, job->trees - tree);
         int32_t at[LANES];
         for (int64_t l = 0; l < LANES; l++) at[l] = data->trees[2 * (tree + asc_least(l, lanes - 1))];
-        NAME(walk_lanes)(job, nodes, x, 0, at);
+        NAME(walk_lanes)(nodes, x, 0, at, kind);
         for (int64_t l = 0; l < lanes; l++) NAME(add_leaf)(job, data, nodes + at[l], tree + l, sums);
     }
 }
@@ -74,24 +86,30 @@ static void NAME(add_row)(const tree_job *job, const tree_data *data, const T *x
 static void NAME(add_rows)(const tree_job *job, const tree_data *data, const T *x, int64_t rows, T *sums) {
     const NODE *nodes = data->nodes;
     int64_t n = job->rule.n;
+    node_kind kind = NAME(kind_for)(job, x, rows);
     for (int64_t tree = 0; tree < job->trees; tree++)
         for (int64_t row = 0; row < rows; row += LANES) {
             int32_t at[LANES];
             for (int l = 0; l < LANES; l++) at[l] = data->trees[2 * tree];
-            NAME(walk_lanes)(job, nodes, x + row * job->columns, job->columns, at);
+            NAME(walk_lanes)(nodes, x + row * job->columns, job->columns, at, kind);
             for (int l = 0; l < LANES; l++) NAME(add_leaf)(job, data, nodes + at[l], tree, sums + (row + l) * n);
         }
 }
 
-/* Rows first .. first + rows: sums, then scores and labels. `sums` has room for the rows. */
-static void NAME(score_rows)(const tree_job *job, const tree_data *data, int64_t first, int64_t rows, T *sums) {
-    const T *x = (const T *)data->x + first * job->columns;
-    int64_t n = job->rule.n, full = rows / LANES * LANES;
-    for (int64_t i = 0; i < rows * n; i++) sums[i] = (T)-0.0;
-    NAME(add_rows)(job, data, x, full, sums);
-    for (int64_t row = full; row < rows; row++) NAME(add_row)(job, data, x + row * job->columns, sums + row * n);
+/* Scores of the only target without a transform. */
+static void NAME(store_plain)(const tree_job *job, const T *sums, int64_t rows, float *to) {
+    T base = job->rule.n_base ? (T)job->rule.base[0] : 0;
+    for (int64_t i = 0; i < rows; i++) to[i] = (float)(sums[i] + base + 0);
+}
+
+static void NAME(store_rows)(const tree_job *job, const tree_data *data, int64_t first, int64_t rows, T *sums) {
+    int64_t n = job->rule.n;
+    for (int64_t i = 0; i < rows * n && job->aggregate == ASC_AGGREGATE_AVERAGE; i++) sums[i] /= (T)job->trees;
+    if (n == 1 && job->rule.label == ASC_LABEL_NONE && job->rule.post != ASC_POST_PROBIT && !job->wide) {
+        NAME(store_plain)(job, sums, rows, (float *)data->scores + first);
+        return;
+    }
     for (int64_t row = 0; row < rows; row++, sums += n) {
-        for (int64_t k = 0; k < n && job->aggregate == ASC_AGGREGATE_AVERAGE; k++) sums[k] /= (T)job->trees;
         int64_t label = NAME(finish_row)(&job->rule, sums);
         if (data->labels) data->labels[first + row] = label;
         for (int64_t k = 0, to = (first + row) * n; k < n; k++)
@@ -102,15 +120,30 @@ static void NAME(score_rows)(const tree_job *job, const tree_data *data, int64_t
     }
 }
 
-/* Whether the nodes end in leaves and stay within the operands, whatever the rows are. */
-static int NAME(check_nodes)(const tree_job *job, const NODE *nodes, int64_t count, int64_t leaves) {
+/* Rows first .. first + rows: sums, then scores and labels. `sums` has room for the rows. */
+static void NAME(score_rows)(const tree_job *job, const tree_data *data, int64_t first, int64_t rows, T *sums) {
+    const T *x = (const T *)data->x + first * job->columns;
+    int64_t n = job->rule.n, full = rows / LANES * LANES;
+    for (int64_t i = 0; i < rows * n; i++) sums[i] = (T)-0.0;
+    NAME(add_rows)(job, data, x, full, sums);
+    for (int64_t row = full; row < rows; row++) NAME(add_row)(job, data, x + row * job->columns, sums + row * n);
+    NAME(store_rows)(job, data, first, rows, sums);
+}
+
+/* Whether the nodes end in leaves and stay within the operands, whatever the rows are. Finds their kind. */
+static int NAME(check_nodes)(tree_job *job, const NODE *nodes, int64_t count, int64_t leaves) {
+    int32_t flags = 0;
     for (int64_t i = 0; i < count; i++) {
         NODE node = nodes[i];
-        int32_t column = job->kind == NODES_PLAIN ? node.feature : node.feature & ASC_NODE_COLUMN;
-        if (column < 0 || column >= job->columns) return 0;
-        int leaf = node.child == i && node.threshold != node.threshold && !(node.feature & ~ASC_NODE_COLUMN);
-        if (!leaf && (node.child <= i || node.child >= count - 1)) return 0;
-        if (leaf && job->leaf != ASC_LEAF_WEIGHT && (node.number < 0 || node.number >= leaves)) return 0;
+        if ((node.feature & ASC_NODE_COLUMN) >= job->columns || node.feature < 0) return 0;
+        flags |= node.feature;
+        if (node.child != i) {
+            if (node.child < i || node.child >= count - 1) return 0;
+            continue;
+        }
+        if (node.threshold == node.threshold || node.feature & ~ASC_NODE_COLUMN) return 0;
+        if (job->leaf != ASC_LEAF_WEIGHT && (node.number < 0 || node.number >= leaves)) return 0;
     }
+    job->kind = flags & ASC_NODE_EQUAL ? NODES_EQUAL : flags & ASC_NODE_MISSING ? NODES_MISSING : NODES_PLAIN;
     return 1;
 }
