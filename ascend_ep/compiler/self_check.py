@@ -40,6 +40,7 @@ STEPS = frozenset(
         *("QLinearMatMul", "QLinearConv", "QGemm", "DynamicQuantizeMatMul", "DynamicQuantizeLSTM"),
         *("Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Equal", "ThresholdedRelu", "Shrink"),
         *("ArgMax", "ArgMin", "Hardmax", "NonMaxSuppression", "NonZero", "Unique"),
+        *("TreeEnsembleClassifier", "TreeEnsembleRegressor", "TreeEnsemble", "Binarizer", "OneHotEncoder"),
     }
 )
 

@@ -227,6 +227,24 @@ class Attention(getattr(op_attention, "Attention_23", op_attention.Attention)): 
         return tuple(super()._run(q, k, v, mask, *more, **a))
 
 
+class _Undecided(OpRun):
+    """An operator that ONNX's text leaves open, and onnx.reference decides otherwise than onnxruntime: how
+    pairs of classes become probabilities, what a single score says of two classes."""
+
+    op_domain = "ai.onnx.ml"
+
+    def _run(self, *operands: Any, **attributes: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} has no reference")
+
+
+class SVMClassifier(_Undecided):
+    pass
+
+
+class TreeEnsembleClassifier(_Undecided):
+    pass
+
+
 def _erf(x: Any) -> Any:
     return np.fromiter(map(math.erf, x.flat), np.float64, x.size).reshape(x.shape)
 
@@ -236,6 +254,8 @@ def _text(value: Any) -> str:
 
 
 FAST_OPS: tuple[type[OpRun], ...] = (
+    SVMClassifier,
+    TreeEnsembleClassifier,
     Attention,
     Conv,
     ConvTranspose,

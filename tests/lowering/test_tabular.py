@@ -182,3 +182,11 @@ def test_labels_that_are_strings_stay_with_the_host() -> None:
     model = model_of([node], FLOAT, ["N", COLUMNS], ["z"])
     made = convert(model, ConvertOptions(sample_seed=None, self_check=False))
     assert "strings" in made.partition_table[0].reason
+
+
+def test_what_onnx_leaves_open_passes_the_check() -> None:
+    """onnx.reference couples pairs of classes otherwise than onnxruntime."""
+    attributes = VOTES | COUPLED | {"kernel_type": "RBF"}
+    node = helper.make_node("SVMClassifier", ["x"], ["y", "z"], domain="ai.onnx.ml", **attributes)
+    made = convert(model_of([node], FLOAT, ["N", COLUMNS], ["y", "z"]), ConvertOptions())
+    assert made.to_bytes()
