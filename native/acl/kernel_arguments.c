@@ -13,11 +13,11 @@ typedef struct parameter {
 } parameter;
 
 struct asc_kernel_arguments {
+    asc_kernel_owned owned;
     const asc_kernel_binary *kernel;
     uint32_t count;
     bool is_final;
     void *handle;
-    asc_kernel_arguments *next;
     parameter parameters[];
 };
 
@@ -27,14 +27,11 @@ aclError asc_kernel_arguments_get(aclrtArgsHandle handle, asc_kernel_arguments *
     return asc_handle_fail(ACL_ERROR_INVALID_PARAM, ASC_KIND_ARGUMENTS, handle, "argsHandle");
 }
 
-static void end_lists(asc_kernel_arguments *first) {
-    while (first) {
-        asc_kernel_arguments *following = first->next;
-        asc_handle_take(ASC_KIND_ARGUMENTS, first->handle);
-        for (uint32_t i = 0; i < first->count; i++) free(first->parameters[i].data);
-        free(first);
-        first = following;
-    }
+static void end(asc_kernel_owned *owned) {
+    asc_kernel_arguments *a = (asc_kernel_arguments *)owned;
+    asc_handle_take(ASC_KIND_ARGUMENTS, a->handle);
+    for (uint32_t i = 0; i < a->count; i++) free(a->parameters[i].data);
+    free(a);
 }
 
 aclError aclrtKernelArgsInit(aclrtFuncHandle funcHandle, aclrtArgsHandle *argsHandle) {
@@ -49,9 +46,8 @@ aclError aclrtKernelArgsInit(aclrtFuncHandle funcHandle, aclrtArgsHandle *argsHa
     *argsHandle = made ? asc_handle_new(ASC_KIND_ARGUMENTS, made) : NULL;
     if (*argsHandle) {
         made->handle = *argsHandle;
-        asc_kernel_arguments **lists = asc_kernel_lists(function, end_lists);
-        made->next = *lists;
-        *lists = made;
+        made->owned.free = end;
+        asc_kernel_own(function, &made->owned);
         return ACL_SUCCESS;
     }
     free(made);

@@ -23,8 +23,7 @@ struct asc_kernel_function {
     binary *of;
     const asc_kernel_binary *kernel;
     void *handle;
-    asc_kernel_arguments *lists;
-    void (*end_lists)(asc_kernel_arguments *first);
+    asc_kernel_owned *owned;
     asc_kernel_function *next;
 };
 
@@ -137,7 +136,11 @@ aclError aclrtBinaryUnLoad(aclrtBinHandle binHandle) {
     if (!b) return asc_handle_fail(ACL_ERROR_INVALID_PARAM, ASC_KIND_BINARY, binHandle, "binHandle");
     for (asc_kernel_function *f = b->first; f; f = f->next) {
         asc_handle_take(ASC_KIND_FUNCTION, f->handle);
-        if (f->lists) f->end_lists(f->lists);
+        while (f->owned) {
+            asc_kernel_owned *first = f->owned;
+            f->owned = first->next;
+            first->free(first);
+        }
     }
     release(b);
     return ACL_SUCCESS;
@@ -197,9 +200,9 @@ const asc_kernel_binary *asc_kernel_of(const asc_kernel_function *function) {
     return function->kernel;
 }
 
-asc_kernel_arguments **asc_kernel_lists(asc_kernel_function *function, void (*end)(asc_kernel_arguments *first)) {
-    function->end_lists = end;
-    return &function->lists;
+void asc_kernel_own(asc_kernel_function *function, asc_kernel_owned *owned) {
+    owned->next = function->owned;
+    function->owned = owned;
 }
 
 void asc_kernel_keep(asc_kernel_function *function) {

@@ -16,13 +16,18 @@ const asc_kernel_binary *asc_kernel_of(const asc_kernel_function *function);
 void asc_kernel_keep(asc_kernel_function *function);
 void asc_kernel_release(asc_kernel_function *function);
 
+/* What ends with a kernel's binary. */
+typedef struct asc_kernel_owned {
+    struct asc_kernel_owned *next;
+    void (*free)(struct asc_kernel_owned *owned);
+} asc_kernel_owned;
+void asc_kernel_own(asc_kernel_function *function, asc_kernel_owned *owned);
+
 /* Where argument `index` lies in a structure of a kernel's arguments; its size for index n_arguments. */
 size_t asc_kernel_offset(const asc_kernel_binary *kernel, uint32_t index);
 
 /* What aclrtKernelArgs... has put together: the structure of arguments, and buffers that pointers of it lead to. */
 typedef struct asc_kernel_arguments asc_kernel_arguments;
-/* The lists that were made for a kernel: `end` ends them with its binary. */
-asc_kernel_arguments **asc_kernel_lists(asc_kernel_function *function, void (*end)(asc_kernel_arguments *first));
 aclError asc_kernel_arguments_get(aclrtArgsHandle handle, asc_kernel_arguments **arguments);
 /* A copy of the structure whose place holders lead into the same block, one malloc. Fails where arguments are missing.
  */
