@@ -147,11 +147,14 @@ class State:
 
     @classmethod
     def _count(cls, flat: Any) -> int:
-        """How many elements are compared; none of a tensor whose elements don't lie one after another."""
-        if not flat.is_contiguous():
+        """How many elements are compared; none of a tensor whose elements don't lie side by side."""
+        import torch
+
+        if not (flat.is_contiguous() or flat.is_contiguous(memory_format=torch.channels_last)):
             return 0
         step = max(1, flat.numel() // cls.MOST)
-        return -(-int(flat.numel()) // step)
+        count: int = -(-flat.numel() // step)
+        return count
 
     def differs(self, tensor: Any) -> bool:
         """Whether this is another tensor, or has changed."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ascend_ep.codegen.c_source import NotGenerated
+from ascend_ep.errors import AscendError
 from ascend_ep.opbuild.ascendc.generate import KernelSource, can_sync, element_columns, generate_ascend_c
 from ascend_ep.opbuild.ascendc.host_registration import registration
 from ascend_ep.opbuild.ascendc.naming import GE_TYPES, Column, config_name, snake_case
@@ -38,6 +39,10 @@ class Operator:
             self.source = min(sources, key=lambda s: (can_sync(s.soc), s.tile))
         except NotGenerated as error:
             self.reason = str(error)
+        except AscendError as error:
+            if error.code != "E42005":
+                raise
+            self.reason = error.text  # an attribute without a value, say
         self.columns = self.source.columns if self.source else _declared_columns(self.opdef)
 
     def configs(self) -> list[str]:
