@@ -8,6 +8,7 @@ from typing import Any
 from ascend_ep.frameworks import runner
 from ascend_ep.frameworks.described import Operand
 from ascend_ep.frameworks.torch import tensors
+from ascend_ep.opdef.attributes import with_elements
 from ascend_ep.opdef.definition import OpDef
 
 #: Ways to call that one operator keeps; beyond them, all are found again.
@@ -58,6 +59,8 @@ class EagerCall:
     def way(self, inputs: Sequence[Any], given: Mapping[str, Any]) -> Way | None:
         """None where the reference computes, or elements decide what is run."""
         arrays = [None if t is None else tensors.array_of(t) for t in inputs]
+        if with_elements(self.opdef, arrays, given) != given:
+            return None
         operands = tuple(None if a is None else Operand.of(a, self.opdef.op) for a in arrays)
         found = runner.session_of(self.opdef, operands, given)
         if found is None or found.constants:

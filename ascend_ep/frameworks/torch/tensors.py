@@ -60,7 +60,9 @@ def check_ranks(opdef: OpDef, inputs: Sequence[Any], attributes: Mapping[str, An
     sizes = Sizes()
     operands = tuple(None if t is None else _operand(t, opdef.op, sizes) for t in inputs)
     attributes = with_elements(said, [None if o is None else o.array for o in operands], attributes)
-    kinds = sizes.solved(operands, lambda known: output_kinds(said, known, attributes))
+    unknown = {a.name: 0 for a in said.attributes if a.input and a.name not in attributes}  # while tracing
+    given = {**unknown, **attributes}
+    kinds = sizes.solved(operands, lambda known: output_kinds(said, known, given))
     if [len(dims) for _, dims in kinds] != ranks:
         shapes = ", ".join(str(list(t.shape)) for t in inputs if t is not None)
         raise AscendError("E42006", opdef.op, f"its formula isn't for inputs of {shapes}", where=opdef.origin)
