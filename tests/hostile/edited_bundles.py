@@ -11,7 +11,7 @@ import onnx.parser
 
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
-from ascend_ep.plan.writing.writer import stamp
+from ascend_ep.plan.writing.writer import TYPES, stamp
 from ascend_ep.runtime._rt import ffi, lib
 
 #: Two products with a view, weights, a free dimension and ints, in one native partition.
@@ -43,7 +43,7 @@ class Edited:
         entries = ffi.cast("asc_om_entry *", table + 1)
         self.entries = [entries[i] for i in range(table.count)]
         end = lib.ASC_OM_HEADER_BYTES + ffi.sizeof("asc_om_table") + table.count * lib.ASC_OM_ENTRY_BYTES
-        (plan,) = [e for e in self.entries if e.type == lib.ASC_PART_PLAN]
+        (plan,) = [e for e in self.entries if e.type == TYPES[lib.ASC_PART_PLAN]]
         self.plan = ffi.cast("asc_plan_header *", self._base + end + plan.mem_offset)
         sections = ffi.cast("asc_section *", ffi.cast("char *", self.plan) + self.plan.header_bytes)
         self.sections = {sections[i].kind: sections[i] for i in range(self.plan.n_sections)}
