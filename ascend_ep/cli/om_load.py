@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep.cli import om_bench
 from ascend_ep.cli.atc_files import write_renamed
-from ascend_ep.cli.om_bench import Found, Trial, run_slot
+from ascend_ep.cli.om_bench import Found, Trial
 from ascend_ep.errors import AscendError
 
 PERCENTILES = (50, 90, 95, 99, 99.9)
@@ -29,7 +30,7 @@ def under_load(trial: Trial, callers: int, warm_up: float) -> tuple[Found, list[
     `warm_up` seconds of the same; and the seconds of every run, by caller."""
     session = trial.open()
     if warm_up:
-        run_slot(session, replace(trial, seconds=warm_up))
+        om_bench.run_slot(session, replace(trial, seconds=warm_up))
     timed = replace(trial, seconds=trial.seconds * trial.rounds)
     runs: list[Seconds] = [np.empty(0)] * callers
     failures: list[BaseException] = []
@@ -38,7 +39,7 @@ def under_load(trial: Trial, callers: int, warm_up: float) -> tuple[Found, list[
     def call(number: int) -> None:
         barrier.wait()
         try:
-            runs[number] = run_slot(session, timed)
+            runs[number] = om_bench.run_slot(session, timed)
         except BaseException as error:
             failures.append(error)
 
@@ -67,7 +68,10 @@ def beside(trial: Trial, other: Trial) -> Found:
     pairs = []
     for number in range(max(trial.rounds, 2)):
         turns = [(first, trial), (second, other)]
-        found = {id(s): float(np.median(run_slot(s, t))) for s, t in (turns if number % 2 else turns[::-1])}
+        found = {
+            id(s): float(np.median(om_bench.run_slot(s, t)))
+            for s, t in (turns if number % 2 else turns[::-1])
+        }
         pairs.append((found[id(first)], found[id(second)]))
     medians = np.array(pairs)
     chosen = np.random.default_rng(0).integers(0, len(pairs), (RESAMPLES, len(pairs)))

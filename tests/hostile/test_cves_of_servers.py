@@ -22,9 +22,10 @@ TENSOR = {"name": "x", "shape": [1, 8], "datatype": "FP32", "data": [0.5] * 8}
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    root: Path = tmp_path_factory.mktemp("models")
+    root: Path = tmp_path_factory.mktemp("served") / "models"
+    root.mkdir()
     put(root, "rows", 1, rows)
-    (root.parent / "secret").mkdir(exist_ok=True)
+    (root.parent / "secret").mkdir()
     put(root.parent / "secret", "hidden", 1, rows)
     settings = Settings(
         root, http_port=0, model_control_mode="explicit", load_models=("rows",), limits=IMPATIENT

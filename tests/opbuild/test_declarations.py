@@ -265,6 +265,10 @@ def _attributes() -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
         "doc": "What it is.",
     }.items():
         yield key, {**BASE, "attributes": [ATTRIBUTE]}, {**BASE, "attributes": [{**ATTRIBUTE, key: value}]}
+    given = {**BASE, "inputs": [{"name": "x"}, {"name": "n", "param_type": "optional"}]}
+    entries = ATTRIBUTE, {**ATTRIBUTE, "input": "n"}
+    before, after = ({**given, "attributes": [entry]} for entry in entries)
+    yield "input", before, after
 
 
 TABLES = {"operator": _operators, "tensor": _tensors, "attribute": _attributes}
