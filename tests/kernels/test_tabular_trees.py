@@ -144,6 +144,18 @@ def test_rows_and_threads_do_not_matter() -> None:
         np.testing.assert_array_equal(scores(forest, x[:rows], 3)[1], all_at_once[:rows])
 
 
+@pytest.mark.parametrize("per_leaf", ["weight", "row", "list"])
+def test_few_rows_are_shared_tree_by_tree(per_leaf: str) -> None:
+    rng = np.random.default_rng(4)
+    forest = grown(rng, 1200, 5, [Mode.BRANCH_LEQ], 3, per_leaf)
+    x = table(rng, 7)
+    for rows in (1, 3, 7):
+        (labels, one), *others = (scores(forest, x[:rows], 3, threads=n) for n in (1, 2, 5))
+        for some, found in others:
+            np.testing.assert_array_equal(found, one)
+            np.testing.assert_array_equal(some, labels)
+
+
 def test_hostile_tables_are_refused() -> None:
     """A plan's tables are data of others: what they name must be there, and every walk must end."""
     rng = np.random.default_rng(10)

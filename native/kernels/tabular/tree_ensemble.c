@@ -7,8 +7,8 @@
  * begins: int32 [leaves + 1], targets: int32 [entries], of ASC_LEAF_LIST; else absent
  * ints: asc_tree_params, floats: asc_tree_floats. Nodes, trees and lists are constants.
  *
- * Sums are those of the trees in their order, in the type of x, however many rows and threads there are. A single row
- * is not handed to other threads. Scores are float32 or float64. */
+ * Sums are those of the trees in their order, in the type of x, however many rows and threads there are. Of few rows
+ * the threads find the leaves, each in some of the trees, and the caller adds them. Scores are float32 or float64. */
 #include <math.h>
 
 #include "chunks.h"
@@ -17,6 +17,7 @@
 #define LANES 8
 #define BLOCK_ROWS 128   /* that go through a tree before the next is fetched */
 #define CHUNK_STEPS 8192 /* the least steps of walks that are worth another thread: 20 us */
+#define PIECE_STEPS 2048 /* the same of few rows, whose nodes nobody has in a cache yet */
 
 typedef struct node_f32 {
     float threshold;
@@ -50,7 +51,8 @@ typedef struct tree_job {
     int64_t aggregate, leaf;
     int64_t rows, columns, trees, per_chunk, sums_bytes;
     node_kind kind;
-    int wide; /* float64 scores */
+    int wide;       /* float64 scores */
+    int64_t pieces; /* of the trees, of few rows; 0: chunks are of rows */
 } tree_job;
 ASC_KERNEL_NOTE(tree_ensemble, tree_job)
 
@@ -60,6 +62,7 @@ typedef struct tree_data {
     const int32_t *trees, *begins, *targets;
     void *scores;
     int64_t *labels;
+    int32_t *found; /* [rows, trees], the leaves of few rows */
 } tree_data;
 
 enum { X, NODES, TREES, WEIGHTS, BEGINS, TARGETS };
@@ -173,6 +176,11 @@ int32_t ASC_FN(tree_ensemble_prepare)(asc_call *call) {
     ASC_REQUIRE(call, asc_mul_ok(job->rule.n, 8 * BLOCK_ROWS, &bytes) && asc_mul_ok(bytes, call->threads, &total),
                 "tree_ensemble: there are too many targets");
     job->sums_bytes = bytes;
+    int64_t steps = job->rows < LANES && job->trees < INT32_MAX / LANES ? job->rows * job->trees * depth : 0;
+    if (call->threads > 1 && steps >= 2 * PIECE_STEPS) {
+        job->pieces = asc_ceil_div(asc_least(steps / PIECE_STEPS, (int64_t)call->threads * 2), job->rows);
+        ASC_REQUIRE(call, asc_add_ok(total, job->rows * job->trees * 4, &total), "tree_ensemble: too many trees");
+    }
     call->workspace_bytes = (uint64_t)total;
     return ASC_OK;
 }
@@ -188,6 +196,29 @@ static void tree_chunk(const asc_call *call, int64_t chunk, int32_t worker, void
         score_rows_f32(job, data, first, rows, sums);
 }
 
+/* Some trees of a row. */
+static void leaf_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
+    (void)worker;
+    const tree_data *data = arg;
+    const tree_job *job = data->job;
+    int64_t row = chunk / job->pieces, piece = chunk % job->pieces;
+    int64_t from = asc_split_at(job->trees, job->pieces, piece), to = asc_split_at(job->trees, job->pieces, piece + 1);
+    if (call->in[X].dtype == ASC_FLOAT64)
+        find_leaves_f64(job, data, row, from, to);
+    else
+        find_leaves_f32(job, data, row, from, to);
+}
+
+static void score_few(const asc_call *call, tree_data *data) {
+    const tree_job *job = data->job;
+    data->found = (int32_t *)((char *)call->workspace + call->threads * job->sums_bytes);
+    asc_parallel(call, job->rows * job->pieces, leaf_chunk, data);
+    if (call->in[X].dtype == ASC_FLOAT64)
+        score_found_f64(job, data, call->workspace);
+    else
+        score_found_f32(job, data, call->workspace);
+}
+
 int32_t ASC_FN(tree_ensemble_run)(const asc_call *call) {
     const tree_job *job = call->note;
     const asc_tensor *in = call->in;
@@ -196,6 +227,9 @@ int32_t ASC_FN(tree_ensemble_run)(const asc_call *call) {
     if (job->leaf == ASC_LEAF_LIST) data.begins = in[BEGINS].data, data.targets = in[TARGETS].data;
     data.scores = call->out[0].data;
     data.labels = call->n_out == 2 ? call->out[1].data : NULL;
-    if (job->rows) asc_parallel(call, asc_ceil_div(job->rows, job->per_chunk), tree_chunk, &data);
+    if (job->pieces)
+        score_few(call, &data);
+    else if (job->rows)
+        asc_parallel(call, asc_ceil_div(job->rows, job->per_chunk), tree_chunk, &data);
     return ASC_OK;
 }

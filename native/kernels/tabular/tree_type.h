@@ -96,6 +96,19 @@ static void NAME(add_rows)(const tree_job *job, const tree_data *data, const T *
         }
 }
 
+/* The leaves that a row comes to in the trees `from` .. `to`. */
+static void NAME(find_leaves)(const tree_job *job, const tree_data *data, int64_t row, int64_t from, int64_t to) {
+    const T *x = (const T *)data->x + row * job->columns;
+    node_kind kind = NAME(kind_for)(job, x, 1);
+    for (int64_t tree = from; tree < to; tree += LANES) {
+        int64_t lanes = asc_least(LANES, to - tree);
+        int32_t at[LANES];
+        for (int64_t l = 0; l < LANES; l++) at[l] = data->trees[2 * (tree + asc_least(l, lanes - 1))];
+        NAME(walk_lanes)(data->nodes, x, 0, at, kind);
+        for (int64_t l = 0; l < lanes; l++) data->found[row * job->trees + tree + l] = at[l];
+    }
+}
+
 /* Scores of the only target without a transform. */
 static void NAME(store_plain)(const tree_job *job, const T *sums, int64_t rows, float *to) {
     T base = job->rule.n_base ? (T)job->rule.base[0] : 0;
@@ -128,6 +141,16 @@ static void NAME(score_rows)(const tree_job *job, const tree_data *data, int64_t
     NAME(add_rows)(job, data, x, full, sums);
     for (int64_t row = full; row < rows; row++) NAME(add_row)(job, data, x + row * job->columns, sums + row * n);
     NAME(store_rows)(job, data, first, rows, sums);
+}
+
+/* All rows, whose leaves are found. */
+static void NAME(score_found)(const tree_job *job, const tree_data *data, T *sums) {
+    for (int64_t i = 0; i < job->rows * job->rule.n; i++) sums[i] = (T)-0.0;
+    for (int64_t row = 0; row < job->rows; row++)
+        for (int64_t tree = 0; tree < job->trees; tree++)
+            NAME(add_leaf)(job, data, (const NODE *)data->nodes + data->found[row * job->trees + tree], tree,
+                           sums + row * job->rule.n);
+    NAME(store_rows)(job, data, 0, job->rows, sums);
 }
 
 /* Whether the nodes end in leaves and stay within the operands, whatever the rows are. Finds their kind. */
