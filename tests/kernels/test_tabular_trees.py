@@ -147,7 +147,7 @@ def test_rows_and_threads_do_not_matter() -> None:
 @pytest.mark.parametrize("per_leaf", ["weight", "row", "list"])
 def test_few_rows_are_shared_tree_by_tree(per_leaf: str) -> None:
     rng = np.random.default_rng(4)
-    forest = grown(rng, 1200, 5, [Mode.BRANCH_LEQ], 3, per_leaf)
+    forest = grown(rng, 1200, 4, [Mode.BRANCH_LEQ], 3, per_leaf)
     x = table(rng, 7)
     for rows in (1, 3, 7):
         (labels, one), *others = (scores(forest, x[:rows], 3, threads=n) for n in (1, 2, 5))
