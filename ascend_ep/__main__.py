@@ -6,7 +6,7 @@ import importlib
 import sys
 
 #: Commands of their own; any other is one of ascend-ep's, as `python -m ascend_ep doctor`.
-COMMANDS = ("atc", "om", "op", "prof", "serve")
+COMMANDS = ("atc", "om", "op", "prof", "serve", "serve-load")
 
 
 def main() -> int:
@@ -14,7 +14,7 @@ def main() -> int:
     own = sys.argv[1:2] and sys.argv[1] in COMMANDS
     name = sys.argv.pop(1) if own else "ep"
     sys.argv[0] = f"ascend-{name}"
-    status: int = importlib.import_module(f"ascend_ep.cli.{name}").main()
+    status: int = importlib.import_module(f"ascend_ep.cli.{name.replace('-', '_')}").main()
     return status
 
 

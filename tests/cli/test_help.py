@@ -18,7 +18,8 @@ from ascend_ep.cli.atc_flags import FLAGS
 
 @pytest.mark.parametrize("name", [*COMMANDS, "ep"])
 def test_every_command_has_a_version(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert importlib.import_module(f"ascend_ep.cli.{name}").main(["--version"]) == 0
+    module = importlib.import_module(f"ascend_ep.cli.{name.replace('-', '_')}")
+    assert module.main(["--version"]) == 0
     assert capsys.readouterr().out == f"ascend-{name} {ascend_ep.__version__}\n"
 
 

@@ -23,8 +23,7 @@ import ascend_ep
 import ascend_ep.provider
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
-from model_zoo.environments import environment, run_module
-from model_zoo.made import LIMIT, TRAINERS
+from model_zoo.made import trained
 from model_zoo.packages import NotToBeHad
 from model_zoo.pipelines import PIPELINES
 
@@ -108,20 +107,6 @@ def tried(folder: Path, name: str, speed: bool) -> tuple[bool, str]:
     return agrees, ("      " if agrees else "WRONG ") + line
 
 
-def trained(cache: Path) -> Path:
-    """The folder of pipelines and predictions. Raises NotToBeHad."""
-    folder = cache / "made" / "pipelines"
-    if not (folder / "complete").exists():
-        python = environment("trainers", [TRAINERS], cache)
-        folder.mkdir(parents=True, exist_ok=True)
-        try:
-            run_module(python, "model_zoo.pipelines", str(folder), limit=LIMIT)
-        except RuntimeError as error:
-            raise NotToBeHad(f"pipelines: {error}") from error
-        (folder / "complete").touch()
-    return folder
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -132,7 +117,7 @@ def main() -> int:
     parser.add_argument("--speed", action="store_true", help="beside the CPU provider, of 1 and 1000 rows")
     given = parser.parse_args()
     try:
-        folder = given.folder or trained(given.cache)
+        folder = given.folder or trained("pipelines", given.cache)
     except NotToBeHad as reason:
         print(f"skipped: {reason}")
         return 0

@@ -28,21 +28,21 @@ LIMIT = 900
 def path_of(model: Model, cache: Path) -> Path:
     """Raises NotToBeHad."""
     if model.made == "trained":
-        return _trained(cache) / model.file
+        return trained("trained", cache) / model.file
     shipped = unpacked(model.package, cache) / model.file
     return _quantised(model, shipped, cache) if model.made else shipped
 
 
-def _trained(cache: Path) -> Path:
-    """The folder of all trained models."""
-    folder = cache / "made" / "trained"
+def trained(module: str, cache: Path) -> Path:
+    """The folder of what a module of model_zoo trains in an environment of its own. Raises NotToBeHad."""
+    folder = cache / "made" / module
     if not (folder / "complete").exists():
         python = environment("trainers", [TRAINERS], cache)
         folder.mkdir(parents=True, exist_ok=True)
         try:
-            run_module(python, "model_zoo.trained", str(folder), limit=LIMIT)
+            run_module(python, f"model_zoo.{module}", str(folder), limit=LIMIT)
         except RuntimeError as error:
-            raise NotToBeHad(f"trained models: {error}") from error
+            raise NotToBeHad(f"models of {module}: {error}") from error
         (folder / "complete").touch()
     return folder
 

@@ -103,13 +103,16 @@ static int has_own_rows(const asc_call *call, const matmul_problem *p) {
     return pays && p->batches == 1 && !g->pack && g->m / call->threads >= 4 * GEMM_ROWS;
 }
 
+#define PARALLEL_NS 7000 /* of cost(), which counts half of the time that cold weights take: they come in 15 us */
+#define CHUNK_NS 8000    /* the least of a chunk, where there are more than two */
+
 /* Splits one product into row blocks x panel blocks, `wanted` chunks over all batches if that is possible. */
 static void split(asc_call *call, const matmul_problem *p) {
     int64_t panels = asc_ceil_div(p->gemm.n, GEMM_PANEL), ns = cost(p);
     int64_t rows = asc_ceil_div(p->gemm.m, gemm_row_block(p->gemm.k_block, p->gemm.pack != NULL)), columns = 1;
     if (rows < call->threads && has_own_rows(call, p)) rows = call->threads;
-    int64_t most = asc_least(asc_most(2, ns / 8000), call->threads * 4);
-    int64_t wanted = call->threads < 2 || ns < 7000 ? 1 : most;
+    int64_t most = asc_least(asc_most(2, ns / CHUNK_NS), call->threads * 4);
+    int64_t wanted = call->threads < 2 || ns < PARALLEL_NS ? 1 : most;
     int64_t least_wide = p->gemm.m > 2 ? 4 : 2 * GEMM_WIDE_PANELS; /* two rows or one want wide strips */
     while (p->batches * rows * columns < wanted) {
         int64_t tall = p->gemm.m / rows, wide = panels / columns;
