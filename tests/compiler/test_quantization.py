@@ -174,6 +174,8 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: An
         (["--data", "good", "--accuracy=often"], "E40001"),
         (["--data", "good;good"], "one folder for each"),
         (["--data", "good", "--batch_num=0"], "--batch_num"),
+        (["--data", "good", "--skip_layers=Nope"], "No node of the model has this name"),
+        (["--data", "good", "--skip_layer_types=Conv;Cnov"], "[Cnov]"),
     ],
 )
 def test_mistakes_are_said(

@@ -10,6 +10,7 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 
 from ascend_ep.element_types import FLOAT32
+from ascend_ep.errors import AscendError
 from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.naming import label
 from ascend_ep.graph.passes.rewire import attribute, is_standard, only_consumer
@@ -76,7 +77,9 @@ class Refused:
 
 
 def choose(model: ir.Model, facts: Facts, settings: Settings) -> tuple[list[Product], list[Refused]]:
-    """The products that are quantised, and those that aren't."""
+    """The products that are quantised, and those that aren't. Raises AscendError E10001 for layers to skip
+    that the model doesn't have."""
+    _check_skipped(model, settings)
     chosen: list[Product] = []
     refused: list[Refused] = []
     for node in model.graph:
@@ -89,6 +92,19 @@ def choose(model: ir.Model, facts: Facts, settings: Settings) -> tuple[list[Prod
         rows_first = node.op_type == "Gemm" and attribute(node, "transB", 0)
         chosen.append(Product(node, 0 if node.op_type == "Conv" or rows_first else 1))
     return chosen, refused
+
+
+def _check_skipped(model: ir.Model, settings: Settings) -> None:
+    names = {name for node in model.graph for name in (label(node), node.name)}
+    types = {node.op_type for node in model.graph}
+    given = (
+        ("--skip_layers", settings.skip_layers, names),
+        ("--skip_layer_types", settings.skip_layer_types, types),
+    )
+    for flag, skipped, known in given:
+        if unknown := sorted(set(skipped) - known):
+            what = "name" if flag == "--skip_layers" else "operator"
+            raise AscendError("E10001", ", ".join(unknown), flag, f"No node of the model has this {what}.")
 
 
 def _refusal(node: ir.Node, facts: Facts, settings: Settings) -> str:
