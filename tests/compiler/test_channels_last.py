@@ -21,12 +21,18 @@ WEIGHTS = {
     "mask": (1, 1, 6, 6), "flat": (128, 5), "up": (8, 8, 2, 2), "mix": (1, 8, 1, 1), "gain": (8, 1, 3, 3),
     "k3": (8, 8, 3, 3, 3), "deep3": (8, 1, 3, 1, 3), "one3": (8, 8, 1, 1, 1), "line": (8, 8, 3), "one": (),
 }  # fmt: skip
-INTS = {"hw": [2, 3], "to_flat": [0, -1], "halves": [4, 4]}
+INTS = {
+    "hw": [2, 3], "to_flat": [0, -1], "halves": [4, 4],
+    "more_channels": [0, 0, 0, 0, 0, 8, 0, 0], "around": [0, 0, 1, 0, 0, 0, 2, 1],
+    "crop": [0, 0, -1, 0, 0, 0, 0, 2],
+}  # fmt: skip
+FLOATS = {"twice": [1, 1, 2, 2], "wider": [1, 1, 1, 1.5]}
 
 
 def model(body: str, inputs: str, outputs: str) -> onnx.ModelProto:
     weights = ", ".join(f"float[{','.join(map(str, s))}] {n}" for n, s in WEIGHTS.items())
     weights += "".join(f", int64[{len(v)}] {n}" for n, v in INTS.items())
+    weights += "".join(f", float[{len(v)}] {n}" for n, v in FLOATS.items())
     results = ", ".join(f"float[] {o}" for o in outputs.split())
     text = (
         f"""<ir_version: 10, opset_import: ["" : 20]> g ({inputs}) => ({results}) <{weights}> {{ {body} }}"""
@@ -34,6 +40,7 @@ def model(body: str, inputs: str, outputs: str) -> onnx.ModelProto:
     made = onnx.parser.parse_model(text)
     values = {n: (rng.standard_normal(s) / 4).astype(np.float32) for n, s in WEIGHTS.items()}
     values |= {n: np.array(v, np.int64) for n, v in INTS.items()}
+    values |= {n: np.array(v, np.float32) for n, v in FLOATS.items()}
     del made.graph.initializer[:]
     made.graph.initializer.extend(onnx.numpy_helper.from_array(v, n) for n, v in values.items())
     for output in made.graph.output:
@@ -113,6 +120,20 @@ CASES = {
     "constants of a channel and of a place": (
         THREE + "d = Mul(c, channel) e = Mul(d, mask) f = Exp(e) y = Conv(f, k2)",
         "y", {"conv_last": 4, "elementwise": 1, "copy": 2},
+    ),
+    "channels that are padded": (
+        THREE + "d = Pad (c, more_channels) e = Conv(d, two) y = Add(e, b)", "y",
+        {"conv_last": 4, "pad": 1, "copy": 2},
+    ),
+    "images that are padded and cropped": (
+        THREE + "d = Pad (c, around) e = Conv(d, k2) f = Pad <mode = \"edge\"> (e, crop) y = Conv(f, k2)",
+        "y",
+        {"conv_last": 5, "pad": 2, "copy": 2},
+    ),
+    "images of other sizes": (
+        THREE + "d = Resize <mode = \"linear\"> (c, , twice) e = Conv(d, k2) "
+        "f = Resize <mode = \"nearest\"> (e, , wider) y = Conv(f, k2)", "y",
+        {"conv_last": 5, "resize": 2, "resize_nearest": 1, "copy": 2},
     ),
     "something else reads inside": (
         THREE + "d = Conv(c, k2) e = Softmax <axis = 3> (b) y = Mul(d, d) z = Add(e, e)", "y z",

@@ -15,7 +15,7 @@ from ascend_ep.compiler.half_types import HALF_TYPES
 from ascend_ep.element_types import FLOAT32, INT8, INT32, UINT8
 from ascend_ep.opdef.dims import Dim, static
 from ascend_ep.opdef.expression import Position
-from ascend_ep.plan.kernel_params import CONCAT, CONV, CONV_AXIS, CONV_LAST, QCONV, REDUCE
+from ascend_ep.plan.kernel_params import CONCAT, CONV, CONV_AXIS, CONV_LAST, PAD, QCONV, REDUCE, RESIZE
 from ascend_ep.plan.plan import VIEW, WEIGHT, Insn, Ref, Weight
 from ascend_ep.plan.tile_expression import reachable
 from ascend_ep.runtime._rt import lib
@@ -84,7 +84,8 @@ def image_insn(insn: Insn, elementwise: Collection[str] = ()) -> ImageInsn | Non
     if insn.native is not None:
         return _same_shapes(insn) if insn.outs[0].name in elementwise else None
     kinds = {"conv": _convolution, "max_pool": _pooling, "average_pool": _pooling, "concat": _concat}
-    kinds |= {"elementwise": _elementwise, "reduce": _reduction}
+    kinds |= {"elementwise": _elementwise, "reduce": _reduction, "pad": _padding}
+    kinds |= {"resize": _resizing, "resize_nearest": _resizing}
     kinds |= {"qconv": _integer_convolution, "max_pool_bytes": _pooling}
     return kinds[insn.kernel](insn) if insn.kernel in kinds else None
 
@@ -258,6 +259,24 @@ def _concat(insn: Insn) -> ImageInsn | None:
         True,
         lambda old, new: (replace(new, ints=CONCAT.pack(axis=moved)), []),
     )
+
+
+def _padding(insn: Insn) -> ImageInsn | None:
+    """Where the pads aren't operands."""
+    pads, rank = PAD.rest(insn.ints), insn.outs[0].rank
+    if len(pads) != 2 * rank:
+        return None
+    moved = (*first_to_last(pads[:rank]), *first_to_last(pads[rank:]))
+    ints = PAD.pack(moved, mode=PAD.get(insn.ints, "mode"))
+    return ImageInsn(insn, (0,), True, lambda old, new: (replace(new, ints=ints), []))
+
+
+def _resizing(insn: Insn) -> ImageInsn | None:
+    axis = RESIZE.get(insn.ints, "axis")
+    if not isinstance(axis, int):
+        return None
+    ints = RESIZE.put(insn.ints, axis=first_to_last(range(insn.outs[0].rank)).index(axis))
+    return ImageInsn(insn, (0,), True, lambda old, new: (replace(new, ints=ints), []))
 
 
 def _same_shapes(insn: Insn) -> ImageInsn | None:

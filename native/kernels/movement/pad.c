@@ -90,6 +90,21 @@ int32_t ASC_FN(pad_prepare)(asc_call *call) {
     return ASC_OK;
 }
 
+/* Neighbouring axes that only lead through all of their elements become one; nothing of the order changes. */
+static void join_axes(pad_job *job, const int64_t *dims) {
+    int made = 0, whole = 0;
+    for (int i = 0; i < job->rank; i++) {
+        pad_axis axis = job->axes[i], *last = &job->axes[made - 1];
+        int unchanged = axis.kept == dims[i] && axis.out == dims[i];
+        if (whole && unchanged)
+            *last = (pad_axis){last->out * axis.out, 0, last->out * axis.out, 0, axis.stride};
+        else
+            job->axes[made++] = axis;
+        whole = unchanged;
+    }
+    job->rank = made;
+}
+
 #define FILL(type)                                           \
     {                                                        \
         type v;                                              \
@@ -158,6 +173,7 @@ int32_t ASC_FN(pad_run)(const asc_call *call) {
         describe_axes(call, params_of(call)->pads, job.axes);
     }
     if (total == 0) return ASC_OK;
+    join_axes(&job, in->dims);
     if (job.rank == 0) {
         job.rank = 1;
         job.axes[0] = (pad_axis){1, 0, 1, 0, 1};
