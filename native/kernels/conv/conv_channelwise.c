@@ -10,20 +10,17 @@ typedef struct window {
     int64_t next, pixels; /* floats in x from a pixel of the run to the next; how many there are */
 } window;
 
-static inline __attribute__((always_inline)) vf load(const float *p, int tail, int64_t lanes) {
-    return tail ? vf_load_tail(p, lanes, 0) : vf_load(p);
-}
-
 /* A block of pixels, for the vector that starts at channel v. */
 static inline __attribute__((always_inline)) void run_block(const conv *c, const window *n, const target *t, int pixels,
                                                             int narrow, int64_t v, int tail, int64_t lanes) {
     vf sum[BLOCK] = {{0}};
-    vf bias = t->bias ? load(t->bias + v, tail, lanes) : vf_set(-0.0f); /* adds nothing, to zeros of either sign */
+    vf bias =
+        t->bias ? load_lanes(t->bias + v, tail, lanes) : vf_set(-0.0f); /* adds nothing, to zeros of either sign */
     for (int64_t d = n->taps[DEPTH].from; d < n->taps[DEPTH].to; d++)
         for (int64_t h = n->taps[HEIGHT].from; h < n->taps[HEIGHT].to; h++)
             for (int64_t k = n->taps[WIDTH].from; k < n->taps[WIDTH].to; k++) {
                 int64_t tap = (d * c->kernel[HEIGHT] + h) * c->kernel[WIDTH] + k;
-                vf w = load(n->w + v + tap * c->out_channels, tail, lanes);
+                vf w = load_lanes(n->w + v + tap * c->out_channels, tail, lanes);
                 int64_t at = v + d * n->step[DEPTH] + h * n->step[HEIGHT] + k * n->step[WIDTH];
                 const void *x = image_at(n->x, at, narrow);
                 _Pragma("GCC unroll 8") for (int p = 0; p < pixels; p++) sum[p] =
@@ -123,10 +120,10 @@ void ASC_FN(conv_channelwise)(const conv *c, int64_t plane, int64_t row, int64_t
                               int64_t channels) {
     target t = {.step = c->out_channels, .narrow = c->y_narrow, .end = ASC_FN(conv_ending_of)(&c->epilogue)};
     epilogue after = ASC_FN(conv_after)(&c->epilogue);
-    int64_t squares = ASC_FN(conv_is_channelwise_3x3)(c) ? channels / ASC_VF * ASC_VF : 0;
-    if (squares) ASC_FN(conv_channelwise_3x3)(c, &t, plane, row, rows, channel, squares);
-    for (int64_t r = row; r < row + rows && squares < channels; r++)
-        run_row(c, plane, r, channel + squares, channels - squares, t);
+    if (ASC_FN(conv_is_channelwise_3x3)(c))
+        ASC_FN(conv_channelwise_3x3)(c, &t, plane, row, rows, channel, channels);
+    else
+        for (int64_t r = row; r < row + rows; r++) run_row(c, plane, r, channel, channels, t);
     float *y = c->y + (plane * c->out[HEIGHT] + row) * c->out[WIDTH] * c->out_channels + channel;
     epilogue_rows done = epilogue_in_place(y, c->out_channels, rows * c->out[WIDTH], channels);
     if (!t.end.whole) ASC_FN(epilogue_apply)(&after, &done, 0, 0); /* then y is float32 */

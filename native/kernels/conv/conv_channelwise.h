@@ -13,6 +13,10 @@
 #define NARROWS 0
 #endif
 
+static inline __attribute__((always_inline)) vf load_lanes(const float *p, int tail, int64_t lanes) {
+    return tail ? vf_load_tail(p, lanes, 0) : vf_load(p);
+}
+
 /* Where sums go, and what is done to them first. */
 typedef struct target {
     conv_ending end;
@@ -89,7 +93,7 @@ static inline inside taps_inside(const conv *c, int axis, int64_t o) {
 /* Whether `conv_channelwise_3x3` computes it: planes of 3 x 3 taps, stride 1 or 2, no more than one column beside the
  * image. */
 int ASC_FN(conv_is_channelwise_3x3)(const conv *c);
-/* Rows [row, row + rows) of a plane, `channels` channels from `channel` on: whole vectors. */
+/* Rows [row, row + rows) of a plane, `channels` channels from `channel` on. */
 void ASC_FN(conv_channelwise_3x3)(const conv *c, const target *t, int64_t plane, int64_t row, int64_t rows,
                                   int64_t channel, int64_t channels);
 

@@ -35,22 +35,22 @@ int ASC_FN(conv_is_channelwise_3x3)(const conv *c) {
 
 /* Adds a plane of taps, whose first one reads x for the first pixel and has the weights w, to the sums. */
 ALWAYS void run_plane(const patch *n, int step, int rows, int pixels, int narrow, uintptr_t first, const float *taps,
-                      vf sum[MOST_ROWS][BLOCK]) {
+                      int tail, int64_t lanes, vf sum[MOST_ROWS][BLOCK]) {
     int columns = (pixels - 1) * step + 3;
     int64_t bytes = narrow ? sizeof(uint16_t) : sizeof(float);
     _Pragma("GCC unroll 5") for (int i = 0; i < (rows - 1) * step + 3; i++) {
         if (i < n->from || i >= n->to) continue;
         const void *line = (const void *)(first + (uintptr_t)(i * n->line * bytes));
         vf x[MOST_COLUMNS];
-        x[0] = n->left ? (vf){0} : image_load(line, 0, narrow, 0, 0);
+        x[0] = n->left ? (vf){0} : image_load(line, 0, narrow, tail, lanes);
         _Pragma("GCC unroll 17") for (int q = 1; q < columns - 1; q++) x[q] =
-            image_load(line, q * n->pixel, narrow, 0, 0);
-        x[columns - 1] = n->right ? (vf){0} : image_load(line, (columns - 1) * n->pixel, narrow, 0, 0);
+            image_load(line, q * n->pixel, narrow, tail, lanes);
+        x[columns - 1] = n->right ? (vf){0} : image_load(line, (columns - 1) * n->pixel, narrow, tail, lanes);
         _Pragma("GCC unroll 2") for (int r = 0; r < rows; r++) {
             int tap = i - r * step;
             if (tap < 0 || tap > 2) continue;
             _Pragma("GCC unroll 3") for (int j = 0; j < 3; j++) {
-                vf w = vf_load(taps + (tap * 3 + j) * n->taps);
+                vf w = load_lanes(taps + (tap * 3 + j) * n->taps, tail, lanes);
                 _Pragma("GCC unroll 8") for (int p = 0; p < pixels; p++) sum[r][p] =
                     vf_fma(w, x[p * step + j], sum[r][p]);
             }
@@ -58,19 +58,24 @@ ALWAYS void run_plane(const patch *n, int step, int rows, int pixels, int narrow
     }
 }
 
-/* For the vector that starts at channel v. */
-ALWAYS void run_block(const patch *n, const target *t, int step, int rows, int pixels, int narrow, int64_t v) {
+/* For the vector that starts at channel v; of a tail, for its first lanes. */
+ALWAYS void run_block(const patch *n, const target *t, int step, int rows, int pixels, int narrow, int64_t v, int tail,
+                      int64_t lanes) {
     int64_t bytes = narrow ? sizeof(uint16_t) : sizeof(float);
     vf sum[MOST_ROWS][BLOCK] = {{{0}}};
-    vf bias = t->bias ? vf_load(t->bias + v) : vf_set(-0.0f); /* adds nothing, to zeros of either sign */
+    vf bias =
+        t->bias ? load_lanes(t->bias + v, tail, lanes) : vf_set(-0.0f); /* adds nothing, to zeros of either sign */
     for (int64_t d = n->planes.from; d < n->planes.to; d++)
         run_plane(n, step, rows, pixels, narrow, n->x + (uintptr_t)((d * n->plane + v) * bytes),
-                  n->w + d * 9 * n->taps + v, sum);
-    _Pragma("GCC unroll 2") for (int r = 0; r < rows; r++) finish(t, v + r * n->out_line, sum[r], pixels, bias, 0, 0);
+                  n->w + d * 9 * n->taps + v, tail, lanes, sum);
+    _Pragma("GCC unroll 2") for (int r = 0; r < rows; r++)
+        finish(t, v + r * n->out_line, sum[r], pixels, bias, tail, lanes);
 }
 
 ALWAYS void run_vectors(const patch *n, const target *t, int step, int rows, int pixels, int narrow, int64_t channels) {
-    for (int64_t v = 0; v < channels; v += ASC_VF) run_block(n, t, step, rows, pixels, narrow, v);
+    int64_t v = 0;
+    for (; v + ASC_VF <= channels; v += ASC_VF) run_block(n, t, step, rows, pixels, narrow, v, 0, 0);
+    if (v < channels) run_block(n, t, step, rows, pixels, narrow, v, 1, channels - v);
 }
 
 ALWAYS void run_patch(const patch *n, const target *t, int step, int rows, int64_t pixels, int narrow,

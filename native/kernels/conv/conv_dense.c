@@ -77,8 +77,8 @@ static conv take_piece(const conv *c, int64_t pieces, int64_t index) {
 /* Chunks: spans first (of phases, and those of pieces), then parts of the weights. */
 /* Nanoseconds of one thread; only to size chunks. */
 int64_t ASC_FN(conv_cost)(const conv *c) {
-    double macs =
-        (double)c->batch * (double)c->out_channels * (double)c->out_size * (double)(c->group_depth * c->taps + 4);
+    double lanes = (double)(asc_ceil_div(c->out_channels, ASC_VF) * ASC_VF);
+    double macs = (double)c->batch * lanes * (double)c->out_size * (double)(c->group_depth * c->taps + 4);
     double ns = macs / (ASC_VF * (c->group_in > 1 ? 7 : 2));
     return ns > 1e15 ? (int64_t)1e15 : (int64_t)ns;
 }
@@ -87,7 +87,7 @@ int32_t ASC_FN(conv_dense_prepare)(asc_call *call, const conv *of) {
     conv largest = ASC_FN(conv_largest_phase)(of), *c = &largest;
     int64_t phases = ASC_FN(conv_phases)(of), ns = ASC_FN(conv_cost)(c) * phases, panels = c->groups * group_panels(c),
             bytes = 0, floats = 0;
-    int64_t wanted = call->threads < 2 || ns < 16000 ? 1 : asc_least(ns / 8000, call->threads * 4);
+    int64_t wanted = conv_chunks_wanted(call, ns);
     int64_t pieces = piece_count(c, wanted);
     c->out[WIDTH] = asc_ceil_div(c->out[WIDTH], pieces);
     int flat = conv_is_flat(c), strip = !conv_is_in_place(c);

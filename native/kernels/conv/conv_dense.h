@@ -19,6 +19,11 @@ static inline conv_last_note *conv_last_note_of(const asc_call *call) {
 /* Nanoseconds of one thread; only to size chunks. */
 int64_t ASC_FN(conv_cost)(const conv *c);
 
+/* How many chunks something of that cost should have: one where a second thread saves nothing. */
+static inline int64_t conv_chunks_wanted(const asc_call *call, int64_t ns) {
+    return call->threads < 2 || ns < 7000 ? 1 : asc_least(asc_most(2, ns / 8000), (int64_t)call->threads * 4);
+}
+
 /* The note, and one of its spans times parts chunks. */
 int32_t ASC_FN(conv_dense_prepare)(asc_call *call, const conv *c);
 void ASC_FN(conv_dense_chunk)(const asc_call *call, int64_t chunk, int32_t worker, void *arg);

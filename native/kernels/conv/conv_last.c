@@ -108,7 +108,7 @@ ASC_KERNEL_NOTE(conv_transposed_last, conv_last_note)
 /* Chunks of rows, and of channels when rows are few. */
 static int32_t prepare_channelwise(asc_call *call, const conv *c) {
     int64_t ns = ASC_FN(conv_cost)(c), vectors = asc_ceil_div(c->out_channels, ASC_VF);
-    int64_t wanted = call->threads < 2 || ns < 16000 ? 1 : asc_least(ns / 8000, call->threads * 4);
+    int64_t wanted = conv_chunks_wanted(call, ns);
     int64_t planes = c->batch * c->out[DEPTH], spans = asc_least(c->out[HEIGHT], asc_ceil_div(wanted, planes));
     if (c->out[HEIGHT] < 2 * wanted) spans = 1;
     conv_last_note_of(call)->span = asc_ceil_div(c->out[HEIGHT], spans);
