@@ -20,11 +20,13 @@ WEIGHTS = {
     "bias": (8,), "squeeze": (4, 8, 1, 1), "excite": (8, 4, 1, 1), "two": (8, 16, 1, 1), "channel": (8, 1, 1),
     "mask": (1, 1, 6, 6), "flat": (128, 5), "up": (8, 8, 2, 2), "mix": (1, 8, 1, 1), "gain": (8, 1, 3, 3),
     "k3": (8, 8, 3, 3, 3), "deep3": (8, 1, 3, 1, 3), "one3": (8, 8, 1, 1, 1), "line": (8, 8, 3), "one": (),
+    "fourteen": (8, 14, 1, 1),
 }  # fmt: skip
 INTS = {
     "hw": [2, 3], "to_flat": [0, -1], "halves": [4, 4],
     "more_channels": [0, 0, 0, 0, 0, 8, 0, 0], "around": [0, 0, 1, 0, 0, 0, 2, 1],
     "crop": [0, 0, -1, 0, 0, 0, 0, 2],
+    "from": [1], "to": [4], "left": [0], "right": [2], "width": [3], "channels": [1], "by_two": [2],
 }  # fmt: skip
 FLOATS = {"twice": [1, 1, 2, 2], "wider": [1, 1, 1, 1.5]}
 
@@ -135,6 +137,12 @@ CASES = {
         "f = Resize <mode = \"nearest\"> (e, , wider) y = Conv(f, k2)", "y",
         {"conv_last": 5, "resize": 2, "resize_nearest": 1, "copy": 2},
     ),
+    "parts of images": (
+        THREE + "d = Slice (c, from, to, width, by_two) e = Slice (c, left, right, width) "
+        "f = Concat <axis = 3> (d, e, c) g = Conv(f, k2) h = Slice (g, from, to, channels) "
+        "i = Concat <axis = 1> (h, h, g) y = Conv(i, fourteen)",
+        "y", {"conv_last": 5, "concat": 2, "copy": 5},
+    ),
     "something else reads inside": (
         THREE + "d = Conv(c, k2) e = Softmax <axis = 3> (b) y = Mul(d, d) z = Add(e, e)", "y z",
         {"conv_last": 4, "softmax": 1, "elementwise": 2, "copy": 3},
@@ -218,6 +226,12 @@ def test_wide_windows_pay_for_their_copies() -> None:
 def test_lines_have_channels_last() -> None:
     body = "a = Conv <pads = [1, 1]> (x, line) b = Relu(a) c = Conv(b, line) y = Conv(c, line)"
     assert kernels_of(model(body, "float[N,8,L] x", "y"), (2, 8, 30))["conv_last"] == 3
+
+
+@pytest.mark.parametrize(("dilation", "kernel"), [(1500, "conv_last"), (1 << 18, "conv")])
+def test_taps_that_lie_far_apart(dilation: int, kernel: str) -> None:
+    body = f"a = Conv(x, line) y = Conv <dilations = [{dilation}], pads = [{dilation}, {dilation}]> (a, line)"
+    assert kernels_of(model(body, "float[1,8,L] x", "y"), (1, 8, 3100))[kernel] >= 1
 
 
 def test_volumes_have_channels_last() -> None:

@@ -31,6 +31,7 @@ from .channels_last_insns import (
     is_dense,
     is_of_integers,
 )
+from .channels_last_views import Place, places_last
 
 #: What looking up bytes by channel loses with channels last, in copies of an image.
 CHANNEL_TABLE = 2
@@ -122,7 +123,8 @@ class _Change:
         }
         self._last: dict[int, Ref] = {}  # by id of the value with channels first
         self._uses = ValueUses.of(self.part)
-        self._leaving = self._read_outside()
+        self._seen = self._views()
+        self._leaving = self._read_outside() - self._seen.keys()
 
     def copies(self) -> int:
         """How many values must be transposed at the boundary, less the transpositions that this saves."""
@@ -174,6 +176,29 @@ class _Change:
         found |= {id(v) for v in self.part.values if v.kind == OUTPUT}
         return found & self._made
 
+    def _views(self) -> dict[int, list[tuple[Ref, Place]]]:
+        """By values that nothing outside reads but through parts of them, which copies and images read: those
+        parts, and where they lie with channels last."""
+        direct = {id(v) for v in self.part.values if v.kind == OUTPUT}
+        read: set[int] = set()  # by what can't read other strides
+        for insn in self.part.insns:
+            image = self.region.get(id(insn))
+            inside = {id(r) for r in image.images()} if image is not None else set()
+            outside = {id(r) for r in insn.ins if r is not None} - inside
+            direct |= outside
+            read |= outside if insn.kernel != "copy" else set()
+            if insn.unfused is not None:
+                read |= {id(r) for r in insn.unfused.ins if r is not None}
+        found: dict[int, list[tuple[Ref, Place]]] = {}
+        for value in (o for i in self.region.values() for o in i.outs()):
+            views = [v for v in self.part.values if v.kind == VIEW and v.base is value]
+            if value.kind != TEMP or id(value) in direct | read or any(id(v) in read for v in views):
+                continue
+            places = [places_last(v, value) for v in views]
+            if views and all(p is not None for p in places):
+                found[id(value)] = [(v, p) for v, p in zip(views, places, strict=True) if p is not None]
+        return found
+
     # --- changing -----------------------------------------------------------------------------
 
     def apply(self) -> None:
@@ -214,13 +239,18 @@ class _Change:
         if not is_flat(ref.dims) or ref.strides is not None:
             strides = contiguous_strides(ref.dims) if ref.strides is None else ref.strides
             seen.strides = first_to_last(strides)
-            made = self._new(TEMP, ref, ref.dims)
-            insns.append(Insn("", "copy", (seen,), (made,)))
+            if seen.strides == contiguous_strides(seen.dims):
+                seen.strides = None
+            else:
+                made = self._new(TEMP, ref, ref.dims)
+                insns.append(Insn("", "copy", (seen,), (made,)))
         self._last[id(ref)] = made
         return made
 
     def _leave(self, out: Ref, last: Ref, insns: list[Insn]) -> None:
         """Gives `out` its elements with channels first, when anything reads them so."""
+        for view, place in self._seen.get(id(out), ()):
+            view.base, view.offset, view.strides = last, place.offset, place.strides
         if id(out) not in self._leaving:
             return
         if out.kind == TEMP and is_flat(out.dims):

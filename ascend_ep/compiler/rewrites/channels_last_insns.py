@@ -22,7 +22,8 @@ from ascend_ep.runtime._rt import lib
 
 MOST_TAPS = lib.ASC_CONV_MOST_TAPS
 LEAST_SUM, WINDOW_COPIES = 16, 2  # windows with so many products a sum pay for two copies more
-FARTHEST = 1 << 10  # a window or padding beyond it is left to the kernel with channels first
+FARTHEST = 1 << 10  # a window or padding beyond it is left to the kernel with channels first,
+FARTHEST_FLOATS = 1 << 22  # unless the pixels from its first tap to its last are no more than these
 MOST_FIRST_CHANNELS = 4  # of an image that a convolution reads with channels first
 
 BYTES = (UINT8, INT8)
@@ -122,7 +123,10 @@ def _is_transposed(insn: Insn) -> bool:
 def _convolution(insn: Insn) -> ImageInsn | None:
     if _channels(insn) is None or (_is_transposed(insn) and _phases(insn) is None):
         return None
-    if prod(_taps(insn)) > MOST_TAPS or not all(map(_is_near, CONV_AXIS.runs(CONV.rest(insn.ints)))):
+    axes = CONV_AXIS.runs(CONV.rest(insn.ints))
+    x = insn.ins[0]
+    channels = None if x is None else static(x.dims[1])
+    if prod(_taps(insn)) > MOST_TAPS or not all(_is_near(axis, channels) for axis in axes):
         return None
     worth = 1 + WINDOW_COPIES * _pays_alone(insn)
     return ImageInsn(insn, (0, 3) if len(insn.ins) > 3 else (0,), True, _conv_last, worth)
@@ -138,11 +142,13 @@ def _pays_alone(insn: Insn) -> bool:
     return channels != (1, 1) and taps > 1 and (strided or taps * channels[0] >= LEAST_SUM)
 
 
-def _is_near(axis: Sequence[Dim]) -> bool:
+def _is_near(axis: Sequence[Dim], channels: int | None) -> bool:
     kernel, stride, dilation, pad = _sizes(axis)
-    if kernel is None or stride is None or dilation is None:
+    if kernel is None or stride is None or dilation is None or stride > FARTHEST:
         return False
-    return kernel * dilation <= FARTHEST and stride <= FARTHEST and (pad is None or abs(pad) <= FARTHEST)
+    if channels is not None and kernel * dilation * channels <= FARTHEST_FLOATS:
+        return pad is None or abs(pad) <= kernel * dilation + FARTHEST
+    return kernel * dilation <= FARTHEST and (pad is None or abs(pad) <= FARTHEST)
 
 
 def _sizes(axis: Sequence[Dim]) -> tuple[int | None, int | None, int | None, int | None]:
