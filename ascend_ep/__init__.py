@@ -16,8 +16,9 @@ from .runtime.binding import text_of as _text_of
 from .runtime.enumerations import ExecutionMode, GraphOptimizationLevel
 from .runtime.enumerations import available_providers as get_available_providers
 from .runtime.enumerations import device as get_device
-from .runtime.io_binding import IOBinding, OrtValue
+from .runtime.io_binding import IOBinding
 from .runtime.options import ModelMetadata, NodeArg, RunOptions, SessionOptions
+from .runtime.ort_value import OrtValue
 from .runtime.session import InferenceSession
 from .runtime.session import open_models_with as _open_models_with
 

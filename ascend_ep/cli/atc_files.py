@@ -32,22 +32,44 @@ def _beside(path: Path) -> list[str]:
     return []
 
 
-def output_path(text: str) -> Path:
-    """--output as a stem: suffixes are appended, never replaced, and its folder must be writable."""
+def output_stem(text: str) -> Path:
+    """--output as a stem: suffixes are appended, never replaced. Its folder can be made and written to."""
     stem = Path(text)
     if text.endswith("/") or stem.name in ("", ".", "..") or stem.is_dir():
         raise AscendError("E10022", text, "output")
     if len(os.fsencode(stem.name)) > MAX_NAME or len(os.fsencode(text)) > MAX_PATH:
         raise AscendError("E10021", "output", f"{MAX_NAME} bytes for the name, {MAX_PATH} for the path")
+    there = next(folder for folder in stem.absolute().parents if folder.exists())
+    if not there.is_dir():
+        raise AscendError("E10001", text, "--output", f"The folder cannot be made: [{there}] is a file.")
+    if not os.access(there, os.W_OK):
+        raise AscendError("E10001", text, "--output", f"The folder [{there}] is not writable.")
+    return stem
+
+
+def output_path(text: str) -> Path:
+    """--output as a stem, whose folder is made."""
+    stem = output_stem(text)
     try:
         stem.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise AscendError(
             "E10001", text, "--output", f"The folder cannot be made: {error.strerror}."
         ) from error
-    if not os.access(stem.parent, os.W_OK):
-        raise AscendError("E10001", text, "--output", f"The folder [{stem.parent}] is not writable.")
     return stem
+
+
+def check_target(text: str, flag: str) -> None:
+    """Before the work whose result goes there: the file that `flag` names can be written. Raises E10001."""
+    target = Path(text)
+    if text == "-" or not text:
+        return
+    if target.is_dir():
+        raise AscendError("E10001", text, flag, "It is a folder.")
+    if not target.parent.is_dir():
+        raise AscendError("E10001", text, flag, f"There is no folder [{target.parent}].")
+    if not os.access(target.parent, os.W_OK):
+        raise AscendError("E10001", text, flag, f"The folder [{target.parent}] is not writable.")
 
 
 def write_renamed(path: Path, data: bytes, flag: str) -> None:

@@ -7,7 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ascend_ep.cli.atc_arguments import TRUE
-from ascend_ep.cli.atc_files import existing, output_path, write_renamed, write_text
+from ascend_ep.cli.atc_files import (
+    check_target,
+    existing,
+    output_path,
+    output_stem,
+    write_renamed,
+    write_text,
+)
 from ascend_ep.cli.atc_fusion import fusion_result, print_report, report_json
 from ascend_ep.cli.atc_log import shows_steps, warn
 from ascend_ep.cli.atc_options import Given, conversion_options, require, require_onnx
@@ -29,6 +36,9 @@ def convert_model(given: Given, words: Sequence[str]) -> str | None:
         return None
     require(given, "model", "output", "soc_version")
     require_onnx(given)
+    output_stem(given["output"])
+    for flag in ("json", "html", "fusion_report"):
+        check_target(given.get(flag, ""), f"--{flag}")
     conversion = convert(given, words)
     output = output_path(given["output"])
     print_table(conversion)
@@ -64,6 +74,7 @@ def write_json(given: Given, words: Sequence[str]) -> None:
         if not given.get(name):
             raise AscendError("E10004", name)
     source = existing(given["om"])
+    check_target(given["json"], "--json")
     if "framework" in given:
         require_onnx(given)
         definition = convert({**given, "model": given["om"]}, words, writes=False).model_def
@@ -79,6 +90,7 @@ def check_model(given: Given, words: Sequence[str]) -> None:
     from ascend_ep.compiler.precheck import precheck
 
     report = given.get("check_report") or "check_result.json"
+    check_target(report, "--check_report")
     with Progress(shows_steps(given)) as progress:
         try:
             options = conversion_options(given, words, False, progress)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ascend_ep.cli import om_quantize, om_reduce
-from ascend_ep.cli.atc_files import existing
+from ascend_ep.cli.atc_files import check_target, existing
 from ascend_ep.cli.command import Parser, command
 from ascend_ep.cli.om_inputs import dims_of_shapes, input_arrays
 from ascend_ep.cli.om_inspect import bundle_text, describe
@@ -175,6 +175,7 @@ def bench(given: argparse.Namespace) -> tuple[Found, str, bool]:
     trial = om_bench.Trial(given.bundle, feeds, given.threads, given.trust, given.rounds, given.seconds)
     callers = 1 if given.concurrency is None else given.concurrency
     om_load.check(callers, given.warm_up)
+    check_target(given.export_times or "", "--export-times")
     other = None
     if given.against:
         theirs = _session(given.against, given.trust)

@@ -7,7 +7,7 @@ import sys
 from dataclasses import fields
 from typing import Any
 
-from ascend_ep.cli.atc_files import existing
+from ascend_ep.cli.atc_files import check_target, existing
 from ascend_ep.cli.atc_shapes import parse_input_shape
 from ascend_ep.errors import AscendError
 
@@ -70,6 +70,8 @@ def quantize(given: argparse.Namespace) -> tuple[dict[str, Any], str, bool]:
     if given.batch_num is not None and given.batch_num < 1:
         raise AscendError("E10001", given.batch_num, "--batch_num", "It is 1 or more.")
     settings = _settings(given)
+    target = given.output or str(path.with_name(f"{path.stem}_int{settings.weight_bits}.onnx"))
+    check_target(target, "--output")
     made = run(
         str(path),
         given.data,
@@ -82,9 +84,9 @@ def quantize(given: argparse.Namespace) -> tuple[dict[str, Any], str, bool]:
         shapes=_shapes(given.input_shape),
         progress=lambda text: print(text, file=sys.stderr),
     )
-    target = made.save(given.output or path.with_name(f"{path.stem}_int{settings.weight_bits}.onnx"))
+    made.save(target)
     found = {
-        "model": str(target),
+        "model": target,
         "samples": made.samples,
         "products": [
             {

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from ascend_ep.cli.atc_files import existing, write_renamed
+from ascend_ep.cli.atc_files import check_target, existing, write_renamed
 from ascend_ep.errors import AscendError
 
 PLACE = "{}"
@@ -38,6 +38,7 @@ def reduce(given: argparse.Namespace) -> tuple[dict[str, Any], str, bool]:
     from ascend_ep.graph.reduction import Parts, smallest
     from ascend_ep.opdef.registry import Registry
 
+    check_target(given.output, "--output")
     parts = Parts(str(existing(given.model)), Registry.from_options(given.custom_op, given.custom_op_info))
     with tempfile.TemporaryDirectory(prefix="ascend-om-") as folder:
         check = _Check(given, Path(folder) / "candidate.onnx")

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from ascend_ep.cli.atc_files import check_target, write_renamed
 from ascend_ep.errors import AscendError
 
 
@@ -61,15 +62,17 @@ def gate(given: argparse.Namespace) -> int:
         return 0
     if not given.baseline:
         raise AscendError("E10004", "baseline", fix="Give --baseline=B.json, or --record=B.json first.")
+    for flag in ("markdown", "junit"):
+        check_target(getattr(given, flag) or "", f"--{flag}")
     allowed = share(given.max_slowdown)
     old = open_bundle(baseline_bundle(Path(given.baseline)), given.threads)
     feeds = input_arrays(new, [], given.dim, given.seed)
     clock = time.process_time if given.clock == "cpu" else None
     verdict = judge(old, new, feeds, allowed, given.max_error, given.seconds, clock)
     text = markdown(path.name, verdict)
-    for target, content in ((given.markdown, text), (given.junit, junit(path.name, verdict))):
-        if target:
-            _write(Path(target), content)
+    for flag, content in (("markdown", text), ("junit", junit(path.name, verdict))):
+        if target := getattr(given, flag):
+            write_renamed(Path(target), content.encode(), f"--{flag}")
     print(json.dumps(verdict.as_json(), indent=2) if given.json else text)
     return 0 if verdict.passed else 1
 
@@ -83,10 +86,3 @@ def open_bundle(path: Path, threads: int) -> Any:
     options = SessionOptions()
     options.intra_op_num_threads = threads
     return InferenceSession(path, options)
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise AscendError("E40002", f"can't write [{path}]: {error.strerror}") from error

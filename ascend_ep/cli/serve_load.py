@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ascend_ep.cli.atc_files import write_renamed
+from ascend_ep.cli.atc_files import check_target, write_renamed
 from ascend_ep.cli.atc_shapes import parse_input_shape
 from ascend_ep.errors import AscendError
 from ascend_ep.serving.datatypes import BYTES, DTYPES
@@ -28,6 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measures, prints and returns 0; 1 where a latency is over its threshold, or for an error."""
     given = command_parser().parse_args(arguments)
     plan = _plan(given)
+    check_target(given.file or "", "-f")
     return asyncio.run(_sweep(given, plan) if given.sweep else _measure(given, plan))
 
 

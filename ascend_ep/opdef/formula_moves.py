@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from ascend_ep.opdef.expression import (
     AddAt,
@@ -19,15 +18,13 @@ from ascend_ep.opdef.expression import (
     Windows,
 )
 
-if TYPE_CHECKING:
-    from ascend_ep.opdef.formula_nodes import NodeBuilder, Value
-
 #: Larger windows, strides and counts than these are mistakes.
 MOST = 1 << 20
 Axis = int | AttributeRef
 #: The functions, with the axis they are along unless axis= says another.
 MOVING = {"slice": -1, "chunk": -1, "windows": -1, "concat": -1, "take": 0, "add_at": 0}
-_WORDS = {
+#: How each is called.
+FORMS = {
     "slice": "slice(x, start, stop, step, axis=), from the end when negative, stop inf the end itself",
     "chunk": "chunk(x, count, index, axis=), index below count",
     "windows": "windows(x, size, stride, dilation, before, after, fill, axis=)",
@@ -37,19 +34,13 @@ _WORDS = {
 }
 
 
-def move(builder: NodeBuilder, name: str, arguments: Sequence[Value], axis: Axis, at: int) -> Value:
-    """The node of a call; raises E42003 at it."""
-    operands = [builder.numeric(a) for a in arguments]
-    node = _MAKE[name](operands, axis)
-    if node is None:
-        builder.fail("E42003", f"it is {_WORDS[name]}", at=at)
-    count = {"concat": len(operands), "take": 2, "add_at": 3}.get(name, 1)
-    return builder.build(node, "number", at, operands[:count])
+def moved(name: str, operands: Sequence[Expression], axis: Axis) -> Expression | None:
+    """The node of a call of one of MOVING; None where it isn't written as FORMS says."""
+    return _MAKE[name](operands, axis)
 
 
-def number(value: Value) -> float | None:
+def number(node: Expression) -> float | None:
     """The number that an argument is written as."""
-    node = value.node
     sign = 1.0
     while isinstance(node, Apply) and node.op == "neg":
         sign, node = -sign, node.args[0]
@@ -58,14 +49,14 @@ def number(value: Value) -> float | None:
     return sign * float(node.value)
 
 
-def _whole(values: Sequence[Value]) -> list[int] | None:
+def _whole(values: Sequence[Expression]) -> list[int] | None:
     found = [number(v) for v in values]
     if any(n is None or not math.isfinite(n) or not n.is_integer() or abs(n) > MOST for n in found):
         return None
     return [int(n) for n in found if n is not None]
 
 
-def _slice(values: Sequence[Value], axis: Axis) -> Expression | None:
+def _slice(values: Sequence[Expression], axis: Axis) -> Expression | None:
     if not 2 <= len(values) <= 4:
         return None
     to_end = len(values) < 3 or number(values[2]) == math.inf
@@ -75,17 +66,17 @@ def _slice(values: Sequence[Value], axis: Axis) -> Expression | None:
     start, *more = given
     stop = None if to_end else more.pop(0)
     step = more[0] if more else 1
-    return Slice(values[0].node, axis, start, stop, step) if step > 0 else None
+    return Slice(values[0], axis, start, stop, step) if step > 0 else None
 
 
-def _chunk(values: Sequence[Value], axis: Axis) -> Expression | None:
+def _chunk(values: Sequence[Expression], axis: Axis) -> Expression | None:
     given = _whole(values[1:]) if len(values) == 3 else None
     if given is None or not 0 <= given[1] < given[0]:
         return None
-    return Chunk(values[0].node, given[0], given[1], axis)
+    return Chunk(values[0], given[0], given[1], axis)
 
 
-def _windows(values: Sequence[Value], axis: Axis) -> Expression | None:
+def _windows(values: Sequence[Expression], axis: Axis) -> Expression | None:
     if not 2 <= len(values) <= 7:
         return None
     fill = number(values[6]) if len(values) == 7 else 0.0
@@ -95,22 +86,22 @@ def _windows(values: Sequence[Value], axis: Axis) -> Expression | None:
     size, stride, dilation, before, after = [*given, *(1, 1, 1, 0, 0)[len(given) :]]
     if min(size, stride, dilation) < 1 or min(before, after) < 0:
         return None
-    return Windows(values[0].node, size, stride, dilation, before, after, fill, axis)
+    return Windows(values[0], size, stride, dilation, before, after, fill, axis)
 
 
-def _concat(values: Sequence[Value], axis: Axis) -> Expression | None:
-    return Concat(tuple(v.node for v in values), axis) if values else None
+def _concat(values: Sequence[Expression], axis: Axis) -> Expression | None:
+    return Concat(tuple(values), axis) if values else None
 
 
-def _take(values: Sequence[Value], axis: Axis) -> Expression | None:
-    return Take(values[0].node, values[1].node, axis) if len(values) == 2 else None
+def _take(values: Sequence[Expression], axis: Axis) -> Expression | None:
+    return Take(values[0], values[1], axis) if len(values) == 2 else None
 
 
-def _add_at(values: Sequence[Value], axis: Axis) -> Expression | None:
-    return AddAt(values[0].node, values[1].node, values[2].node, axis) if len(values) == 3 else None
+def _add_at(values: Sequence[Expression], axis: Axis) -> Expression | None:
+    return AddAt(values[0], values[1], values[2], axis) if len(values) == 3 else None
 
 
-_MAKE: dict[str, Callable[[Sequence[Value], Axis], Expression | None]] = {
+_MAKE: dict[str, Callable[[Sequence[Expression], Axis], Expression | None]] = {
     "slice": _slice,
     "chunk": _chunk,
     "windows": _windows,

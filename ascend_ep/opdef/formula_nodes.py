@@ -27,7 +27,7 @@ from ascend_ep.opdef.expression import (
     Transpose,
     Unsqueeze,
 )
-from ascend_ep.opdef.formula_moves import MOVING, move
+from ascend_ep.opdef.formula_moves import FORMS, MOVING, moved
 from ascend_ep.opdef.formula_text import Token, TokenReader
 from ascend_ep.opdef.operations import OPERATIONS
 
@@ -175,7 +175,7 @@ class NodeBuilder(TokenReader):
             if options.keepdims is not None:
                 self.fail("E42003", f"{name} takes no keepdims=", at=token.at)
             axis = self.single_axis(name, options, token) if options.axes else MOVING[name]
-            return move(self, name, arguments, axis, token.at)
+            return self.move(name, arguments, axis, token.at)
         if name in _ALONG_AXES:
             return self.along_axes(name, arguments, options, token)
         if options:
@@ -253,6 +253,15 @@ class NodeBuilder(TokenReader):
         if isinstance(axes, tuple) and len(axes) == 1:
             return axes[0]
         return self.fail("E42003", f"{name} takes one axis=", at=token.at)
+
+    def move(self, name: str, arguments: list[Value], axis: int | AttributeRef, at: int) -> Value:
+        """A function that puts elements elsewhere."""
+        operands = [self.numeric(a) for a in arguments]
+        node = moved(name, [v.node for v in operands], axis)
+        if node is None:
+            self.fail("E42003", f"it is {FORMS[name]}", at=at)
+        count = {"concat": len(operands), "take": 2, "add_at": 3}.get(name, 1)
+        return self.build(node, "number", at, operands[:count])
 
     def along_axes(self, name: str, arguments: list[Value], options: Options, token: Token) -> Value:
         """Functions with axis= that keep the dimensions of their operand, or add some."""

@@ -16,7 +16,8 @@ from .binding import lib, open_model
 from .bundle import Bundle
 from .executor import Executor
 from .host_partition import HostPartition
-from .io_binding import IOBinding, OrtValue
+from .io_binding import IOBinding
+from .ort_value import OrtValue
 from .profile import Profile
 
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview

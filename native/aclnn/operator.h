@@ -21,6 +21,8 @@ typedef struct asc_recipe {
 } asc_recipe;
 int32_t asc_recipe_check(const asc_operator_call *call);
 int32_t asc_recipe_run(const asc_operator_call *call);
+/* Calls `compute`, until it returns or stops; the status that the call has then. */
+int32_t asc_run_of(const asc_operator_call *call, void (*compute)(asc_run *run));
 
 /* ---- arguments, by their position ---- */
 const asc_argument *asc_arg(const asc_run *run, int i);
@@ -51,6 +53,8 @@ void asc_fill(asc_run *run, tensor t, double value);
 void *asc_bytes(asc_run *run, size_t bytes); /* until the run ends */
 int64_t asc_elements(tensor t);
 bool asc_is_contiguous(tensor t);
+void asc_set_strides(tensor *t);         /* those of contiguous elements */
+void asc_write(tensor to, tensor value); /* of the same type and dims; value is contiguous, and apart from `to` */
 int64_t asc_axis(asc_run *run, int64_t axis, int rank); /* from the front */
 
 /* Views. */
@@ -94,7 +98,7 @@ bool asc_is_integer(int32_t dtype); /* bool is none */
 
 /* Runs a formula (expression.h) with arguments by name, of the item k of lists. */
 void asc_run_formula(asc_run *run, const char *formula);
-/* Its parts for callers that name operands themselves. */
+/* A formula of operands by name, to `into`, or where that has no data to a new tensor of its type. */
 typedef struct asc_name {
     const char *name;
     const tensor *tensor; /* NULL: a number */
@@ -102,6 +106,7 @@ typedef struct asc_name {
 } asc_name;
 tensor asc_evaluate(asc_run *run, const char *formula, int n, const asc_name *names, const tensor *into);
 
+const asc_operator_call *asc_run_call(const asc_run *run);
 asc_status *asc_run_status(asc_run *run);
 const asc_operator *asc_run_row(const asc_run *run);
 

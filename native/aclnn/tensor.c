@@ -1,4 +1,4 @@
-/* tensor.c - tensors of a run: made, viewed, converted and written back. */
+/* tensor.c - tensors of a run: made, viewed, and written in their strides. */
 #include <string.h>
 
 #include "operator.h"
@@ -9,7 +9,7 @@ int64_t asc_elements(tensor t) {
     return n;
 }
 
-static void set_strides(tensor *t) {
+void asc_set_strides(tensor *t) {
     int64_t step = 1;
     for (int i = t->rank - 1; i >= 0; i--) {
         t->strides[i] = step;
@@ -36,7 +36,7 @@ tensor asc_new(asc_run *run, int32_t dtype, int rank, const int64_t *dims) {
         ASC_STOP_UNLESS(run, dims[i] >= 0 && !__builtin_mul_overflow(bytes, (size_t)dims[i], &bytes),
                         "a tensor of a size that is none");
     }
-    set_strides(&t);
+    asc_set_strides(&t);
     t.data = asc_bytes(run, bytes);
     return t;
 }
@@ -45,24 +45,7 @@ tensor asc_like(asc_run *run, tensor t, int32_t dtype) {
     return asc_new(run, dtype, t.rank, t.dims);
 }
 
-/* ---- converting ---------------------------------------------------------------------------------------------- */
-
-tensor asc_copy(asc_run *run, tensor t, int32_t dtype) {
-    tensor made = asc_like(run, t, dtype);
-    if (asc_elements(t) == 0) return made;
-    if (t.dtype == dtype) {
-        asc_call_kernel(run, "copy", 1, &t, 1, &made, 0, NULL, 0, NULL);
-        return made;
-    }
-    asc_evaluate(run, "a", 1, &(asc_name){.name = "a", .tensor = &t}, &made);
-    return made;
-}
-
-tensor asc_cast(asc_run *run, tensor t, int32_t dtype) {
-    if (t.dtype != dtype || !asc_is_contiguous(t)) return asc_copy(run, t, dtype);
-    set_strides(&t);
-    return t;
-}
+/* ---- written ------------------------------------------------------------------------------------------------- */
 
 #define SCATTER(type)                                                                 \
     static void scatter_##type(type *to, const type *from, int64_t n, int64_t step) { \
@@ -73,12 +56,17 @@ SCATTER(uint16_t)
 SCATTER(uint32_t)
 SCATTER(uint64_t)
 
-/* Contiguous elements to a view. */
-static void scatter(tensor to, const char *from) {
+void asc_write(tensor to, tensor value) {
+    const char *from = value.data;
     size_t bytes = asc_dtype_bytes(to.dtype);
     int64_t index[ASC_MAX_RANK] = {0}, rows = 1, last = to.rank - 1, length = to.rank ? to.dims[last] : 1;
     int64_t step = to.rank ? to.strides[last] : 1, offset = 0;
     for (int i = 0; i < last; i++) rows *= to.dims[i];
+    if (asc_elements(to) == 0) return;
+    if (asc_is_contiguous(to)) {
+        memcpy(to.data, from, (size_t)asc_elements(to) * bytes);
+        return;
+    }
     for (int64_t row = 0; row < rows; row++, from += (size_t)length * bytes) {
         char *at = (char *)to.data + (size_t)offset * bytes;
         if (step == 1)
@@ -100,81 +88,12 @@ static void scatter(tensor to, const char *from) {
     }
 }
 
-static bool overlap(tensor a, tensor b) {
-    const char *p = a.data, *q = b.data;
-    int64_t m = 1, n = 1;
-    for (int i = 0; i < a.rank; i++) m += (a.dims[i] - 1) * a.strides[i];
-    for (int i = 0; i < b.rank; i++) n += (b.dims[i] - 1) * b.strides[i];
-    return p < q + n * (int64_t)asc_dtype_bytes(b.dtype) && q < p + m * (int64_t)asc_dtype_bytes(a.dtype);
-}
-
-void asc_store(asc_run *run, tensor to, tensor value) {
-    if (asc_elements(to) == 0) return;
-    value = asc_expand(run, value, to.rank, to.dims);
-    if (asc_is_contiguous(to) && !overlap(to, value)) {
-        set_strides(&to);
-        if (to.dtype == value.dtype)
-            asc_call_kernel(run, "copy", 1, &value, 1, &to, 0, NULL, 0, NULL);
-        else
-            asc_evaluate(run, "a", 1, &(asc_name){.name = "a", .tensor = &value}, &to);
-        return;
-    }
-    tensor made = overlap(to, value) ? asc_copy(run, value, to.dtype) : asc_cast(run, value, to.dtype);
-    if (asc_is_contiguous(to))
-        memcpy(to.data, made.data, (size_t)asc_elements(to) * asc_dtype_bytes(to.dtype));
-    else
-        scatter(to, made.data);
-}
-
-void asc_put(asc_run *run, int i, tensor value) {
-    if (!asc_given_at(run, i)) return;
-    tensor to = asc_in(run, i);
-    if (to.dtype == ASC_UNDEFINED) return;
-    ASC_STOP_UNLESS(run, asc_elements(to) == asc_elements(value), "%s has %lld elements; the result has %lld",
-                    asc_run_row(run)->names[i], (long long)asc_elements(to), (long long)asc_elements(value));
-    value = asc_is_contiguous(value) ? value : asc_cast(run, value, value.dtype);
-    asc_store(run, to, asc_reshape(run, value, to.rank, to.dims));
-}
-
-void asc_put_sized(asc_run *run, int i, tensor value) {
-    tensor to = asc_in(run, i);
-    ASC_STOP_UNLESS(run, asc_elements(to) >= asc_elements(value) && asc_is_contiguous(to),
-                    "%s has room for %lld elements; the result has %lld", asc_run_row(run)->names[i],
-                    (long long)asc_elements(to), (long long)asc_elements(value));
-    value = asc_cast(run, value, to.dtype);
-    if (asc_elements(value)) memcpy(to.data, value.data, (size_t)asc_elements(value) * asc_dtype_bytes(to.dtype));
-    asc_operator_resize(asc_arg(run, i), value.rank, value.dims);
-}
-
-void asc_fill(asc_run *run, tensor t, double value) {
-    if (asc_elements(t) == 0) return;
-    asc_number number = {.dtype = ASC_BOOL, .i = (int64_t)value, .d = value};
-    number.dtype = value == (double)number.i ? ASC_INT64 : ASC_FLOAT64;
-    asc_evaluate(run, "p", 1, &(asc_name){.name = "p", .number = number}, &t);
-}
-
 /* ---- views --------------------------------------------------------------------------------------------------- */
 
 int64_t asc_axis(asc_run *run, int64_t axis, int rank) {
     int64_t n = rank ? rank : 1;
     ASC_STOP_UNLESS(run, axis >= -n && axis < n, "axis %lld of a tensor with %d", (long long)axis, rank);
     return axis < 0 ? axis + n : axis;
-}
-
-tensor asc_reshape(asc_run *run, tensor t, int rank, const int64_t *dims) {
-    int64_t n = asc_elements(t);
-    if (!asc_is_contiguous(t)) t = asc_cast(run, t, t.dtype);
-    t.rank = rank;
-    memmove(t.dims, dims, (size_t)rank * sizeof *dims);
-    set_strides(&t);
-    ASC_STOP_UNLESS(run, asc_elements(t) == n, "%lld elements don't fit %lld", (long long)n,
-                    (long long)asc_elements(t));
-    return t;
-}
-
-tensor asc_flat(asc_run *run, tensor t) {
-    int64_t n = asc_elements(t);
-    return asc_reshape(run, t, 1, &n);
 }
 
 tensor asc_swap(tensor t, int a, int b) {

@@ -32,6 +32,7 @@ from ascend_ep.opdef.installed import META
 
 from .assemble import column_of, host_assembly
 from .host_code import HostCode, HostOperator
+from .kernel_proof import Expected, prove_kernel
 from .run_kernel import RunRequest, plain_call
 from .signature import KernelFunction
 from .sources import read_sources
@@ -79,8 +80,6 @@ class _Made:
 def build_kernel(request: BuildRequest, show: Show) -> BuiltKernel:
     """Builds and proves it; nothing is written before. Raises AscendError as run_kernel does, E43101
     (another definition is there), E43102 (the proof failed), E43104 (folders)."""
-    from .kernel_proof import prove_kernel
-
     made = _made(request, show)
     name = request.name or snake_case(made.opdef.op)
     opdef = replace(made.opdef, semantics=Library((request.output / f"{name}.so").resolve()))
@@ -98,12 +97,16 @@ def build_kernel(request: BuildRequest, show: Show) -> BuiltKernel:
                 in_force,
             )
     report: Report | None = None
-    unproven = (
-        "" if request.formula or request.golden else "no formula and no golden file says what it computes"
-    )
+    expected = Expected(request.formula, request.golden)
+    unproven = "" if expected else "no formula and no golden file says what it computes"
     if not unproven:
         report = prove_kernel(
-            request, made.opdef, made.columns, made.library, lambda c: show("proof", f"{c.layer}, {c}")
+            request.run,
+            expected,
+            made.opdef,
+            made.columns,
+            made.library,
+            lambda c: show("proof", f"{c.layer}, {c}"),
         )
         if not report.passed:
             failed = [f"{c.layer}, {c.name}: {c.detail}" for c in report.failures()]

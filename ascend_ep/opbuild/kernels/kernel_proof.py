@@ -8,9 +8,8 @@ the chip is broken, and the library gives what the checked run gives.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,16 +25,30 @@ from .formula_reference import formula_outputs
 from .run_kernel import Run, RunRequest, run_kernel
 from .units import TypeColumn
 
-if TYPE_CHECKING:
-    from .build_kernel import BuildRequest
-
 Log = Callable[[Check], None]
 #: Sizes tried beside a given one: a tail, one element, a block of 32 bytes, and twice as much.
 _OTHERS: tuple[Callable[[int], int], ...] = (lambda n: n - 1, lambda n: n + 3, lambda n: 1, lambda n: 2 * n)
 
 
+@dataclass(frozen=True)
+class Expected:
+    """What the outputs of a kernel should be: a formula's, or for the inputs given those of a golden file.
+    False where nothing says so."""
+
+    formula: str = ""
+    golden: Sequence[Array] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.formula or self.golden)
+
+
 def prove_kernel(
-    request: BuildRequest, opdef: OpDef, columns: Sequence[TypeColumn], library: Path, log: Log
+    given: RunRequest,
+    expected: Expected,
+    opdef: OpDef,
+    columns: Sequence[TypeColumn],
+    library: Path,
+    log: Log,
 ) -> Report:
     """All checks. Raises AscendError where the given inputs can't be run at all."""
     report = Report()
@@ -46,28 +59,27 @@ def prove_kernel(
 
     kernels = f"{len(columns)} combination{'s' if len(columns) != 1 else ''} of element types compiled"
     add(Check("static", "parameters and host code", True, kernels))
-    given = request.run
     made = run_kernel(given)
-    for check in _checks_of(request, given, made, "the inputs given", library, opdef):
+    for check in _checks_of(expected, given, made, "the inputs given", library, opdef):
         add(check)
-    if request.formula and given.sources.host:
+    if expected.formula and given.sources.host:
         for column in columns[1:]:
             run = _with_types(given, opdef, column)
-            for check in _checks_of(request, run, run_kernel(run), _types_text(run), library, opdef):
+            for check in _checks_of(expected, run, run_kernel(run), _types_text(run), library, opdef):
                 add(check)
-        add(_other_shapes(request))
+        add(_other_shapes(given, expected.formula))
     return report
 
 
 def _checks_of(
-    request: BuildRequest, run: RunRequest, made: Run, about: str, library: Path, opdef: OpDef
+    expected: Expected, run: RunRequest, made: Run, about: str, library: Path, opdef: OpDef
 ) -> Iterator[Check]:
     faults = "; ".join(made.answer.lines[:2]) if made.answer.failed else ""
     blocks = f"{made.answer.blocks} blocks, no rule broken"
     yield Check("execution", f"{about}, every access checked", not made.answer.failed, faults or blocks)
-    wanted = list(request.golden)
-    if request.formula:
-        wanted = formula_outputs(request.formula, made.inputs, _present(run), run.attributes)
+    wanted = list(expected.golden)
+    if expected.formula:
+        wanted = formula_outputs(expected.formula, made.inputs, _present(run), run.attributes)
     yield _numbers(made, wanted, about)
     if not made.answer.failed:
         yield _library_alike(run, made, about, library, opdef)
@@ -116,9 +128,8 @@ def _types_text(run: RunRequest) -> str:
     return ", ".join("none" if a is None else a.dtype.name for a in run.inputs)
 
 
-def _other_shapes(request: BuildRequest) -> Check:
+def _other_shapes(run: RunRequest, formula: str) -> Check:
     """Other sizes: what the host refuses is refused; what it accepts must be right."""
-    run = request.run
     sizes = sorted({int(d) for a in _present(run) for d in a.shape})
     tried, refused, wrong = 0, 0, []
     for size in sizes[-2:]:
@@ -131,7 +142,7 @@ def _other_shapes(request: BuildRequest) -> Check:
             shapes = ";".join(str(list(a.shape)) for a in _present(changed))
             try:
                 made = run_kernel(changed)
-                wanted = formula_outputs(request.formula, made.inputs, _present(changed), run.attributes)
+                wanted = formula_outputs(formula, made.inputs, _present(changed), run.attributes)
             except AscendError as error:
                 refused += error.code == "E43205"
                 if error.code != "E43205":

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
-from typing import TYPE_CHECKING, Any, cast
+from collections import Counter, deque
+from collections.abc import Callable
+from typing import Any, Protocol, cast
 
 from ascend_ep.errors import AscendError
 from ascend_ep.serving.refusals import internal
+from ascend_ep.serving.security.tokens import Tokens
+from ascend_ep.serving.settings import Limits
 
-from .message import Request, Response, head
+from .budget import Budget
+from .message import Handler, Request, Response, head
 from .receiving import Receiver
 from .refused import refused
-
-if TYPE_CHECKING:
-    from .server import HttpServer
 
 #: Answers from this size on are written in pieces.
 _LARGE = 16 << 10
@@ -25,10 +26,32 @@ _PIPELINE = 16
 _LINGER = 2.0
 
 
+class Shared(Protocol):
+    """What the connections of a server have in common: its handler and limits, the memory that requests are
+    read to, and what it counts."""
+
+    handler: Handler
+    tokens: Tokens | None
+    note: Callable[[AscendError, str], None] | None
+    limits: Limits
+    budget: Budget
+    scratch: memoryview
+    draining: bool
+    received: int
+    sent: int
+    answered: Counter[int]
+
+    def opened(self, connection: Connection) -> bool:
+        """Whether there is room for one more."""
+        ...
+
+    def closed(self, connection: Connection) -> None: ...
+
+
 class Connection(asyncio.BufferedProtocol):
     """Refuses by closing behind an answer: what follows an error of the protocol can't be trusted."""
 
-    def __init__(self, server: HttpServer) -> None:
+    def __init__(self, server: Shared) -> None:
         self._server = server
         self._limits = server.limits
         self._receiver = Receiver(
