@@ -41,7 +41,7 @@ def test_the_same_bits_with_the_compilers_header(dtype: int) -> None:
 
 @pytest.mark.parametrize("wide", [False, True])
 def test_generated_code_reads_none_of_the_header(wide: bool) -> None:
-    """It takes longer to read than an operator to compile: what the kernels' headers use must be in intrinsics.h."""
+    """Reading it takes longer than compiling an operator: intrinsics.h must have what our headers use."""
     text = header_text.mathematics(wide) + header_text.abi()
     assert "#include <immintrin.h>" in text
     assert "\n#include <immintrin.h>\n" not in header_text.with_few_intrinsics(text)

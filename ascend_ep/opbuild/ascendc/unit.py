@@ -23,6 +23,13 @@ _HEADERS = (
     '#include "host/parts.h"',
     "#include <algorithm>",
 )
+#: What host files include, for those without their #include lines.
+_HOST_HEADERS = (
+    "#include <initializer_list>",
+    "#include <vector>",
+    '#include "register/op_def_registry.h"',
+    '#include "tiling/platform/platform_ascendc.h"',
+)
 
 
 def single_unit(source: KernelSource, types: Column) -> str:
@@ -33,7 +40,7 @@ def single_unit(source: KernelSource, types: Column) -> str:
 
 def joint_unit(operators: Sequence[tuple[KernelSource, Column]]) -> str:
     """Many operators, each in a namespace without its #include lines; what they have in common is there once."""
-    lines = [*_HEADERS, "using namespace AscendC;", *shared_kernel_text()]
+    lines = [*_HEADERS, *_HOST_HEADERS, "using namespace AscendC;", *shared_kernel_text()]
     shared = [*shared_kernel_text()]
     for space, text in shared_host_text():
         lines += [f"namespace {space} {{", text, "}"] if space else [text]
