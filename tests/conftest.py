@@ -6,6 +6,7 @@ import importlib.util
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
@@ -32,6 +33,17 @@ if package and package.origin and Path(package.origin).parent.parent == ROOT:
 # Model builders and the benchmark are outside the package; the suites' shared modules sit beside their tests.
 suites = (str(p) for p in sorted((ROOT / "tests").iterdir()) if p.is_dir())
 sys.path[:0] = [str(ROOT / "models"), str(ROOT / "tools"), *suites]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compile_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """All processes of a run share what they compile, unless $ASCEND_EP_CACHE says where it is kept. Tests of
+    the cache, and of what a search measures, have their own."""
+    shared = tmp_path_factory.getbasetemp()
+    shared = (shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared) / "compiled"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ASCEND_EP_CACHE", os.environ.get("ASCEND_EP_CACHE") or str(shared))
+        yield
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

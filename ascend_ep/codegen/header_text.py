@@ -55,11 +55,12 @@ def code_of(text: str) -> str:
 
 
 def with_few_intrinsics(text: str) -> str:
-    """The text after intrinsics.h and without immintrin.h, where that has all it uses."""
+    """The text with intrinsics.h after its first line and without immintrin.h, where that has all it uses."""
     few = _few_intrinsics()
     if set(_INTRINSICS.findall(text)) - set(_INTRINSICS.findall(few)):
         return text
-    return few + "\n" + text.replace(f"\n{_IMMINTRIN}\n", "\n")
+    first, _, rest = text.replace(f"\n{_IMMINTRIN}\n", "\n").partition("\n")
+    return "\n".join([first, few, rest])
 
 
 @cache

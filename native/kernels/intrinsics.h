@@ -71,6 +71,7 @@ ASC_INTRINSIC void _mm256_storeu_si256(void *p, __m256i v) {
 #define _mm512_sub_ps(a, b) ((__m512)((asc_v16sf)(a) - (asc_v16sf)(b)))
 #define _mm512_mask_loadu_ps(rest, mask, p) \
     ((__m512)__builtin_ia32_loadups512_mask((const float *)(p), (asc_v16sf)(rest), mask))
+#define _mm512_maskz_loadu_ps(mask, p) _mm512_mask_loadu_ps((asc_v16sf){0}, mask, p)
 #define _mm512_mask_storeu_ps(p, mask, v) __builtin_ia32_storeups512_mask((float *)(p), (asc_v16sf)(v), mask)
 #define _mm512_min_ps(a, b) \
     ((__m512)__builtin_ia32_minps512_mask((asc_v16sf)(a), (asc_v16sf)(b), (asc_v16sf){0}, ASC_ALL, ASC_CURRENT))

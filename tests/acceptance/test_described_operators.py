@@ -121,7 +121,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ASCEND_CUSTOM_OPS", str(ops))
         patch.setenv("ASCEND_EP_TRUST", str(folder / "trust"))
-        patch.setenv("ASCEND_EP_CACHE", str(folder / "cache"))
         for op_type, (prompt, shapes, more) in DESCRIBED.items():
             words = ["build", "--prompt", prompt, "--input_shape", shapes, "--search=0", *more]
             assert ascend_op([*words, "--output", str(folder / "out")], os.environ) == 0, op_type
@@ -140,7 +139,6 @@ def here(built: Built, monkeypatch: pytest.MonkeyPatch) -> Built:
     """In the environment where the operators were built."""
     monkeypatch.setenv("ASCEND_CUSTOM_OPS", str(built.ops))
     monkeypatch.setenv("ASCEND_EP_TRUST", str(built.folder / "trust"))
-    monkeypatch.setenv("ASCEND_EP_CACHE", str(built.folder / "cache"))
     return built
 
 

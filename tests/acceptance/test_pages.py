@@ -17,8 +17,7 @@ PKG_CONFIG = shutil.which("pkg-config") is not None
 
 @pytest.fixture
 def printed(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What all blocks of a page print, with a compile cache, a trust store and devices of their own."""
-    monkeypatch.setenv("ASCEND_EP_CACHE", str(tmp_path / "cache"))
+    """What all blocks of a page print, with a trust store and devices of their own."""
     monkeypatch.setenv("ASCEND_EP_TRUST", str(tmp_path / "trust"))
     monkeypatch.setenv("ASCEND_EP_DEVICE_STATE", str(tmp_path / "devices"))
     monkeypatch.delenv("ASCEND_CUSTOM_OPS", raising=False)

@@ -17,8 +17,7 @@ BLOCKS = blocks(WALK)
 
 @pytest.fixture(autouse=True)
 def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a user is: an empty folder, with a compile cache and a trust store of its own."""
-    monkeypatch.setenv("ASCEND_EP_CACHE", str(tmp_path / "cache"))
+    """Where a user is: an empty folder, with a trust store of its own."""
     monkeypatch.setenv("ASCEND_EP_TRUST", str(tmp_path / "trust"))
     monkeypatch.delenv("ASCEND_CUSTOM_OPS", raising=False)
 

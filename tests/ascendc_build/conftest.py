@@ -1,9 +1,8 @@
-"""Commands of ascend-op over Ascend C projects, with one cache for all tests of this folder."""
+"""Commands of ascend-op over Ascend C projects."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -13,12 +12,10 @@ Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(scope="session", autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    folder = tmp_path_factory.mktemp("ascendc") / "cache"
+def no_operators() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ASCEND_EP_CACHE", str(folder))
         patch.delenv("ASCEND_CUSTOM_OPS", raising=False)
-        yield folder
+        yield
 
 
 @pytest.fixture

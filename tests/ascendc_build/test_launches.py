@@ -69,13 +69,15 @@ int main() {
 """
 
 
-def test_a_program_launches_its_kernels(run, tmp_path):
+def test_a_program_launches_its_kernels(run, tmp_path, monkeypatch):
     source = tmp_path / "main.cpp"
-    source.write_text(TWICE + MAIN)
+    text = TWICE.replace("    out.EnQue(b);\n", '    if (!std::getenv("WRONG")) out.EnQue(b);\n')
+    assert text != TWICE
+    source.write_text("#include <cstdlib>\n" + text + MAIN)
     status, out, err = run("run", source)
     assert status == 0, err
     assert out.endswith("3 3\n")
-    source.write_text(TWICE.replace("    out.EnQue(b);\n", "") + MAIN)
+    monkeypatch.setenv("WRONG", "1")
     status, _, err = run("run", source)
     assert status == 1
     assert "E43201" in err
@@ -92,10 +94,11 @@ extern "C" __global__ __aicore__ void part(GM_ADDR x, GM_ADDR y) {
     twice(ParamOffset<float>(x, 64), ParamOffset<float>(y, 64), 2.0f);
 }
 int main() {
-    float *x = (float *)AscendC::GmAlloc(512), *y = (float *)AscendC::GmAlloc(CORES * 64 * 4);
+    const int cores = std::atoi(std::getenv("CORES"));
+    float *x = (float *)AscendC::GmAlloc(512), *y = (float *)AscendC::GmAlloc(cores * 64 * 4);
     for (int i = 0; i < 128; i++) x[i] = i;
     AscendC::SetKernelMode(KernelMode::AIV_MODE);
-    ICPU_RUN_KF(part, CORES, (uint8_t *)x, (uint8_t *)y);
+    ICPU_RUN_KF(part, cores, (uint8_t *)x, (uint8_t *)y);
     std::printf("%g %g %g\\n", y[0], y[63], y[127]);
     AscendC::GmFree(x);
     AscendC::GmFree(y);
@@ -104,16 +107,25 @@ int main() {
 """
 
 
-@pytest.mark.parametrize(("cores", "said"), [(2, "0 126 254\n"), (3, "ErrorRead3")])
-def test_a_program_calls_its_kernel_on_a_cpu(run, tmp_path, cores, said):
-    kernel, main = tmp_path / "twice.cpp", tmp_path / "main.cpp"
+@pytest.fixture(scope="module")
+def on_a_cpu(tmp_path_factory):
+    """The files of the program, which takes the number of cores from its environment."""
+    folder = tmp_path_factory.mktemp("on_a_cpu")
+    kernel, main = folder / "twice.cpp", folder / "main.cpp"
     kernel.write_text(TWICE)
     includes = (
-        '#include "acl/acl.h"\n#include <cstdio>\n#include "kernel_operator.h"\nusing namespace AscendC;\n'
+        '#include "acl/acl.h"\n#include <cstdio>\n#include <cstdlib>\n#include "kernel_operator.h"\n'
+        "using namespace AscendC;\n"
     )
     declared = 'extern "C" __global__ __aicore__ void twice(GM_ADDR x, GM_ADDR y, float factor);\n'
-    main.write_text(includes + declared + ON_A_CPU.replace("CORES", str(cores)))
-    status, out, err = run("run", main, kernel)
+    main.write_text(includes + declared + ON_A_CPU)
+    return main, kernel
+
+
+@pytest.mark.parametrize(("cores", "said"), [(2, "0 126 254\n"), (3, "ErrorRead3")])
+def test_a_program_calls_its_kernel_on_a_cpu(run, on_a_cpu, monkeypatch, cores, said):
+    monkeypatch.setenv("CORES", str(cores))
+    status, out, err = run("run", *on_a_cpu)
     assert (status == 0) == (cores == 2), err
     assert said in out + err
 

@@ -1,4 +1,4 @@
-"""Code generation for tests: a cache of its own, and one formula through both ways of running it."""
+"""Code generation for tests: one formula through both ways of running it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ Formula = Callable[..., tuple[list[np.ndarray], list[np.ndarray]]]
 
 @pytest.fixture(scope="session", autouse=True)
 def places(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The compile cache and the trust store are the tests' own."""
+    """The trust store is the tests' own."""
     folder = tmp_path_factory.mktemp("codegen")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ASCEND_EP_CACHE", str(folder / "cache"))
         patch.setenv("ASCEND_EP_TRUST", str(folder / "trust"))
         patch.delenv("ASCEND_EP_CODEGEN", raising=False)
         yield folder

@@ -39,6 +39,14 @@ def test_the_same_bits_with_the_compilers_header(dtype: int) -> None:
     assert results[0].tobytes() == results[1].tobytes()
 
 
+@pytest.mark.parametrize("wide", [False, True])
+def test_generated_code_reads_none_of_the_header(wide: bool) -> None:
+    """Reading it takes longer than compiling an operator: intrinsics.h must have what our headers use."""
+    text = header_text.mathematics(wide) + header_text.abi()
+    assert "#include <immintrin.h>" in text
+    assert "\n#include <immintrin.h>\n" not in header_text.with_few_intrinsics(text)
+
+
 def test_code_with_other_intrinsics_reads_the_header() -> None:
     text = "#include <immintrin.h>\nint f(void) { return _mm_popcnt_u32(7); }\n"
     assert header_text.with_few_intrinsics(text) == text

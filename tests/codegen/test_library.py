@@ -278,7 +278,8 @@ def test_the_aot_function() -> None:
 # ---- search ----------------------------------------------------------------------------------------
 
 
-def test_search_measures_and_remembers() -> None:
+def test_search_measures_and_remembers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ASCEND_EP_CACHE", str(tmp_path))
     spec, lines = [TensorSpec(1, (32, 96))], []
     given = ("Searched", program(Apply("add", (SOFTMAX, Constant(1.0)))), ["x"], spec, [1])
     found = search(*given, budget_seconds=2.0, log=lines.append)

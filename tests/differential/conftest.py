@@ -1,4 +1,4 @@
-"""The compile cache and the trust store are the tests' own."""
+"""The trust store is the tests' own."""
 
 from __future__ import annotations
 
@@ -15,6 +15,5 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Any:
         pytest.skip("there is no C compiler")
     folder = tmp_path_factory.mktemp("differential")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ASCEND_EP_CACHE", str(folder / "cache"))
         patch.setenv("ASCEND_EP_TRUST", str(folder / "trust"))
         yield folder

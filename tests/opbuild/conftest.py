@@ -1,4 +1,4 @@
-"""Building operators in tests: with a cache and a trust store of their own."""
+"""Building operators in tests: with a trust store of their own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from ascend_ep.codegen.compilers import has_compiler
 def places(tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("opbuild")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ASCEND_EP_CACHE", str(folder / "cache"))
         patch.setenv("ASCEND_EP_TRUST", str(folder / "trust"))
         patch.delenv("ASCEND_CUSTOM_OPS", raising=False)
         yield folder

@@ -175,15 +175,21 @@ HALF_TYPES = [(name, column) for name in ("gelu", "softmax") for column in (1, 2
 
 @pytest.fixture(scope="module")
 def kernels():
-    """CASES, OTHERS, OPTIONAL with all inputs and without, and HALF_TYPES by name and column, compiled in one program,
-    since a translation unit takes several seconds and a kernel more a fraction of one."""
+    """CASES, OTHERS, OPTIONAL with all inputs and without, HALF_TYPES by name and column, and rms_norm with each of
+    MISTAKES by number, compiled in one program, since a translation unit takes several seconds and a kernel more a
+    fraction of one."""
     wanted = [(name, opdef, 0, None) for name, (opdef, _) in CASES.items()]
     wanted += [(name, opdef, 0, None) for name, opdef in OTHERS.items()]
     wanted += [((name, column), CASES[name][0], column, None) for name, column in HALF_TYPES]
     wanted += [("both", OPTIONAL, 0, None), ("alone", OPTIONAL, 0, ["x"])]
     units = [(generate_ascend_c(o, SOC, given=given), o, column) for _, o, column, given in wanted]
+    opdef = CASES["rms_norm"][0]
+    source = generate_ascend_c(opdef, SOC)
+    texts = [change(source.kernel) for change, _ in MISTAKES]
+    assert source.kernel not in texts
+    units += [(dataclasses.replace(source, kernel=text), opdef, 0) for text in texts]
     made = compile_many_for_cpu(units, per_unit=len(units))
-    return {key: kernel for (key, *_), kernel in zip(wanted, made, strict=True)}
+    return dict(zip([*(key for key, *_ in wanted), *range(len(MISTAKES))], made, strict=True))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -284,20 +290,10 @@ MISTAKES = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def wrong_kernels():
-    """rms_norm with each of MISTAKES, compiled in one program."""
-    opdef = CASES["rms_norm"][0]
-    source = generate_ascend_c(opdef, SOC)
-    texts = [change(source.kernel) for change, _ in MISTAKES]
-    assert source.kernel not in texts
-    return compile_many_for_cpu([(dataclasses.replace(source, kernel=t), opdef, 0) for t in texts])
-
-
 @pytest.mark.parametrize("number", range(len(MISTAKES)), ids=[message for _, message in MISTAKES])
-def test_planted_mistakes_are_reported(wrong_kernels, number):
+def test_planted_mistakes_are_reported(kernels, number):
     with pytest.raises(AscendError, match=MISTAKES[number][1]) as caught:
-        wrong_kernels[number](normal(5, 301), normal(301))
+        kernels[number](normal(5, 301), normal(301))
     assert caught.value.code == "E43003"
 
 

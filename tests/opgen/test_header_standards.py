@@ -15,8 +15,8 @@ from ascend_ep.opdef.loader import parse_definitions
 
 COMPILER = next(filter(None, map(shutil.which, ("c++", "g++", "clang++"))), None)
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler is installed")
-#: Generated programs compile as C++20 in all other tests.
-STANDARDS = ("c++17", pytest.param("c++20", marks=pytest.mark.slow))
+#: Generated programs compile as C++17 in all other tests.
+STANDARDS = ("c++20", pytest.param("c++17", marks=pytest.mark.slow))
 STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror")
 #: A kernel has the parameters of the calling convention, used or not.
 GENERATED = ("-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror")

@@ -9,7 +9,7 @@ import pytest
 
 from ascend_ep.cann.soc import find_soc
 from ascend_ep.errors import AscendError
-from ascend_ep.opbuild.ascendc.cpu import compile_for_cpu, compile_many_for_cpu
+from ascend_ep.opbuild.ascendc.cpu import compile_many_for_cpu
 from ascend_ep.opbuild.ascendc.generate import generate_ascend_c
 from ascend_ep.opdef.loader import parse_definitions
 from ascend_ep.opdef.reference import evaluate
@@ -18,6 +18,7 @@ pytestmark = pytest.mark.skipif(
     not any(map(shutil.which, ("c++", "g++", "clang++"))), reason="no C++ compiler is installed"
 )
 SOC = find_soc("Ascend910B3")
+ONE_CORE = "Ascend310P3"
 X = (5, 4, 33)
 
 
@@ -131,10 +132,16 @@ def test_integers_to_their_limits(kernels, kind):
 
 @pytest.fixture(scope="module")
 def kernels():
-    """CASES by name, and LIMITS by type, compiled in one program."""
+    """CASES by name, LIMITS by type, and "a middle axis" for a chip of one core and with each of MISTAKES, by number:
+    compiled in one program."""
     wanted = {**{name: opdef for name, (opdef, _) in CASES.items()}, **LIMITS}
-    units = [(generate_ascend_c(o, SOC), o, 0) for o in wanted.values()]
-    return dict(zip(wanted, compile_many_for_cpu(units, per_unit=len(units)), strict=True))
+    units = {name: (generate_ascend_c(o, SOC), o, 0) for name, o in wanted.items()}
+    source, opdef, _ = units["a middle axis"]
+    texts = [change(source.kernel) for change, _ in MISTAKES]
+    assert source.kernel not in texts
+    units |= {i: (dataclasses.replace(source, kernel=text), opdef, 0) for i, text in enumerate(texts)}
+    units[ONE_CORE] = (generate_ascend_c(opdef, find_soc(ONE_CORE)), opdef, 0)
+    return dict(zip(units, compile_many_for_cpu([*units.values()], per_unit=len(units)), strict=True))
 
 
 def arguments(name, special=False):
@@ -206,10 +213,9 @@ def test_an_axis_is_part_of_the_kernel(kernels):
         kernels["an axis as an attribute"](*arguments("a middle axis"), attributes={"axis": 1})
 
 
-def test_a_chip_whose_cores_cannot_wait_uses_one():
-    source = generate_ascend_c(CASES["a middle axis"][0], find_soc("Ascend310P3"))
-    assert "chip.cores = 1;" in source.host
-    check(compile_for_cpu(source, CASES["a middle axis"][0]), arguments("a middle axis"))
+def test_a_chip_whose_cores_cannot_wait_uses_one(kernels):
+    assert "chip.cores = 1;" in kernels[ONE_CORE].source.host
+    check(kernels[ONE_CORE], arguments("a middle axis"))
 
 
 #: What breaks one rule of a kernel that is right otherwise, and what reports it.
@@ -225,18 +231,8 @@ MISTAKES = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def wrong_kernels():
-    """A fold over a middle axis with each of MISTAKES, compiled in one program."""
-    opdef, _ = CASES["a middle axis"]
-    source = generate_ascend_c(opdef, SOC)
-    texts = [change(source.kernel) for change, _ in MISTAKES]
-    assert source.kernel not in texts
-    return compile_many_for_cpu([(dataclasses.replace(source, kernel=t), opdef, 0) for t in texts])
-
-
 @pytest.mark.parametrize("number", range(len(MISTAKES)), ids=[message for _, message in MISTAKES])
-def test_planted_mistakes_are_reported(wrong_kernels, number):
+def test_planted_mistakes_are_reported(kernels, number):
     with pytest.raises(AscendError, match=MISTAKES[number][1]) as caught:
-        wrong_kernels[number](*arguments("a middle axis"))
+        kernels[number](*arguments("a middle axis"))
     assert caught.value.code == "E43003"

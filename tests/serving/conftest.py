@@ -17,6 +17,12 @@ from served_models import columns, every_type, put, rows, scaled
 from ascend_ep.serving.settings import Settings
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Schemathesis looks for what to ask of each operation before any test runs, for seconds."""
+    at_length = collection_path.name == "test_openapi_at_length.py"
+    return True if at_length and not config.getoption("--slow") else None
+
+
 @pytest.fixture(scope="session")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root: Path = tmp_path_factory.mktemp("models")

@@ -72,13 +72,6 @@ def test_answers_are_as_described(case: schemathesis.Case, running: Running) -> 
     answer_is_as_described(case, running)
 
 
-@pytest.mark.slow
-@SCHEMA.parametrize()
-@hypothesis.settings(max_examples=300, deadline=None, suppress_health_check=list(hypothesis.HealthCheck))
-def test_answers_are_as_described_at_length(case: schemathesis.Case, running: Running) -> None:
-    answer_is_as_described(case, running)
-
-
 def answer_is_as_described(case: schemathesis.Case, running: Running) -> None:
     """Mostly with a model that there is: others are all 404."""
     parameters = case.path_parameters

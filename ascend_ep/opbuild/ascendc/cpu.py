@@ -26,7 +26,7 @@ from .cpp import Unit, linked
 from .generate import KernelSource, generate_ascend_c
 from .naming import Column
 from .program_process import run_program
-from .unit import joint_unit, single_unit
+from .unit import PROGRAM, joint_unit, single_unit
 
 Array = NDArray[Any]
 #: A run that takes longer is stopped.
@@ -116,7 +116,7 @@ def compile_many_for_cpu(
 
 def _program(text: str, files: Mapping[str, str], cache: Path | None) -> Path:
     """The compiled program of a translation unit that includes `files`, kept in the cache."""
-    return linked([Unit("operator", text, files, (), ("-std=c++20", "-Og"))], "run", cache)
+    return linked([Unit("operator", text, files), Unit("main", PROGRAM)], "run", cache)
 
 
 def _numpy(dtype: int) -> np.dtype[Any]:

@@ -12,24 +12,35 @@ from .kernel import shared_kernel_text
 from .naming import Column
 
 _C_TYPES = {n: row.c for n, row in ELEMENT_TYPES.items() if row.c}
+#: The program around them, which is the same for all and compiled once.
+PROGRAM = """#include "host/program.h"
+int main(int n, char **arguments) { return asc_host::main_of_several(n, arguments); }
+"""
 # A kernel may have the name of a function of the C library: the headers come first.
 _HEADERS = (
     '#include "kernel_operator.h"',
     '#include "host/launch.h"',
-    '#include "host/program.h"',
+    '#include "host/parts.h"',
     "#include <algorithm>",
+)
+#: What host files include, for those without their #include lines.
+_HOST_HEADERS = (
+    "#include <initializer_list>",
+    "#include <vector>",
+    '#include "register/op_def_registry.h"',
+    '#include "tiling/platform/platform_ascendc.h"',
 )
 
 
 def single_unit(source: KernelSource, types: Column) -> str:
     """The files of one operator as they are; op_host's #include of the tiling header is open."""
     lines = [*_HEADERS, *_macros(source, types), source.host, *_kernel(source, source.kernel, "")]
-    return "\n".join([*lines, *_main([""])])
+    return "\n".join([*lines, *_numbered([""])])
 
 
 def joint_unit(operators: Sequence[tuple[KernelSource, Column]]) -> str:
     """Many operators, each in a namespace without its #include lines; what they have in common is there once."""
-    lines = [*_HEADERS, "using namespace AscendC;", *shared_kernel_text()]
+    lines = [*_HEADERS, *_HOST_HEADERS, "using namespace AscendC;", *shared_kernel_text()]
     shared = [*shared_kernel_text()]
     for space, text in shared_host_text():
         lines += [f"namespace {space} {{", text, "}"] if space else [text]
@@ -50,7 +61,7 @@ def joint_unit(operators: Sequence[tuple[KernelSource, Column]]) -> str:
         lines += [f"namespace {n} {{ using namespace ::{n}; }}" for n in ("ops", "ge", "optiling")]
         lines += [f"using namespace {tiles[source.tiles]};", *_macros(source, types), *texts[:2]]
         lines += [*_kernel(source, texts[2], space), "}"]
-    return "\n".join([*lines, *_main(spaces)])
+    return "\n".join([*lines, *_numbered(spaces)])
 
 
 def _macros(source: KernelSource, types: Column) -> list[str]:
@@ -88,16 +99,13 @@ def _kernel(source: KernelSource, text: str, space: str) -> list[str]:
     ]
 
 
-def _main(spaces: Sequence[str]) -> list[str]:
-    parts = ", ".join(f"&{s}::asc_parts" for s in spaces)
-    operators = ", ".join(f"&{s}::asc_op" for s in spaces)
+def _numbered(spaces: Sequence[str]) -> list[str]:
+    """What the program of the operators finds them by."""
     return [
-        "int main(int argc, char **argv) {",
-        f"    const asc_host::Parts *const parts[] = {{{parts}}};",
-        f"    ops::OpDef *const operators[] = {{{operators}}};",
-        "    const unsigned long number = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 0;",
-        f"    if (number >= {len(spaces)}) return 2;",
-        "    return asc_host::answered(*parts[number], operators[number]);",
+        "asc_host::Numbered asc_host::numbered(size_t number) {",
+        f"    const Parts *const parts[] = {{{', '.join(f'&{s}::asc_parts' for s in spaces)}}};",
+        f"    ops::OpDef *const operators[] = {{{', '.join(f'&{s}::asc_op' for s in spaces)}}};",
+        f"    return number < {len(spaces)} ? Numbered{{parts[number], operators[number]}} : Numbered{{}};",
         "}",
         "",
     ]

@@ -3,6 +3,10 @@
 
 #include "kernel.h"
 
+namespace ops {
+class OpDef;
+}
+
 namespace asc_host {
 
 /* What a kernel's argument is. */
@@ -36,5 +40,14 @@ struct Parts {
 
 /* Those of this program or library. */
 extern const Parts the_parts;
+
+/* An operator of a program that has several, with its definition. */
+struct Numbered {
+    const Parts *parts;
+    ops::OpDef *definition;
+};
+
+/* That of this program with a number; without parts beyond the last one. */
+Numbered numbered(size_t number);
 
 }  // namespace asc_host

@@ -260,4 +260,10 @@ inline int main(int n_arguments, char **arguments, const Parts &parts) {
     return answered(parts, definition);
 }
 
+/* The program of several operators: its argument is the number of one. Status 2 beyond the last one. */
+inline int main_of_several(int n_arguments, char **arguments) {
+    const Numbered chosen = numbered(n_arguments > 1 ? std::strtoul(arguments[1], nullptr, 10) : 0);
+    return chosen.parts ? answered(*chosen.parts, chosen.definition) : 2;
+}
+
 }  // namespace asc_host
