@@ -8,27 +8,15 @@ the second where they are equal; those of an axis share among equal elements.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.adjoint import Adjoints
+from ascend_ep.opdef.decisions import assumed, conditions, with_decisions_in_place
 from ascend_ep.opdef.definition import Formula, OpDef, TensorSpec
-from ascend_ep.opdef.expression import (
-    Apply,
-    AttributeRef,
-    Constant,
-    Expression,
-    Given,
-    Input,
-    Local,
-    Program,
-    SumTo,
-    children,
-    walk,
-    with_children,
-)
+from ascend_ep.opdef.expression import Constant, Expression, Given, Input, Program, SumTo
 from ascend_ep.opdef.expression_text import program_text
 from ascend_ep.opdef.formula import CONSTANTS, formula_program
 from ascend_ep.opdef.formula_nodes import FUNCTIONS
@@ -44,10 +32,10 @@ def differentiate(opdef: OpDef) -> OpDef:
     """The definition of `<Op>Grad`. Raises E42006 when there is no gradient."""
     if opdef.formula is None:
         raise AscendError("E42006", opdef.full_name, "it has no formula", where=opdef.origin)
-    program = _with_decisions_in_place(formula_program(opdef))
+    program = with_decisions_in_place(formula_program(opdef))
     taken = {t.name for t in opdef.inputs} | {a.name for a in opdef.attributes}
-    seeds = {o.name: _free_name(f"grad_{o.name}", taken) for o in opdef.outputs if _is_float(o)}
-    wanted = [t for t in opdef.inputs if _is_float(t)]
+    seeds = {o.name: _free_name(f"grad_{o.name}", taken) for o in opdef.outputs if is_float(o)}
+    wanted = [t for t in opdef.inputs if is_float(t)]
     reader = _Gradients(opdef, seeds, [t.name for t in wanted])
     found = reader.of(program, MAX_DECISIONS)
     if all(leaf is None for leaf in found.values()):
@@ -77,7 +65,8 @@ def differentiate(opdef: OpDef) -> OpDef:
     return result
 
 
-def _is_float(spec: TensorSpec) -> bool:
+def is_float(spec: TensorSpec) -> bool:
+    """Whether an input or output may have a gradient: gradients are of these, in their order."""
     return not spec.types or any(t in dtypes.FLOATS for t in spec.types)
 
 
@@ -100,13 +89,13 @@ class _Gradients:
 
     def of(self, program: Program, decisions: int) -> dict[str, Expression | None]:
         """The gradients as leaves; None: it is zero everywhere."""
-        condition = next(_conditions(program), None)
+        condition = next(conditions(program), None)
         if condition is None:
             return self.without_decisions(program)
         if not decisions:
             reason = f"its attributes decide more than {MAX_DECISIONS} times"
             raise AscendError("E42006", self.opdef.full_name, reason, where=self.opdef.origin)
-        yes, no = (self.of(_assumed(program, condition, truth), decisions - 1) for truth in (True, False))
+        yes, no = (self.of(assumed(program, condition, truth), decisions - 1) for truth in (True, False))
         leaf = self.values.add(condition, {})
         return {n: self.chosen(leaf, n, yes[n], no[n]) for n in self.wanted}
 
@@ -141,48 +130,3 @@ class _Gradients:
             self.shapes.covers(rule, shape | {rule})
         if output in self.seeds:
             self.shapes.declare(self.seeds[output], shape)
-
-
-def _with_decisions_in_place(program: Program) -> Program:
-    """The program without names for what attributes and optional inputs decide."""
-    decided: dict[str, Expression] = {}
-
-    def placed(node: Expression) -> Expression:
-        if isinstance(node, Local):
-            return decided.get(node.name, node)
-        return with_children(node, [placed(c) for c in children(node)])
-
-    lets = []
-    for name, value in program.lets:
-        value = placed(value)
-        if _is_decided(value):
-            decided[name] = value
-        else:
-            lets.append((name, value))
-    return Program(tuple(lets), tuple((name, placed(value)) for name, value in program.outputs))
-
-
-def _is_decided(tree: Expression) -> bool:
-    leaves = [n for n in walk(tree) if not children(n)]
-    return all(isinstance(n, AttributeRef | Given | Constant) for n in leaves)
-
-
-def _conditions(program: Program) -> Iterator[Expression]:
-    """Conditions of selections that are known once the attributes are."""
-    for node in program.expressions():
-        if isinstance(node, Apply) and node.op == "select" and _is_decided(node.args[0]):
-            yield node.args[0]
-
-
-def _assumed(program: Program, condition: Expression, truth: bool) -> Program:
-    """The program where a condition is known."""
-
-    def known(node: Expression) -> Expression:
-        if isinstance(node, Apply) and node.op == "select" and node.args[0] == condition:
-            return known(node.args[1 if truth else 2])
-        return with_children(node, [known(c) for c in children(node)])
-
-    lets = [(name, known(value)) for name, value in program.lets]
-    outputs = tuple((name, known(value)) for name, value in program.outputs)
-    used = {n.name for _, value in (*lets, *outputs) for n in walk(value) if isinstance(n, Local)}
-    return Program(tuple((n, v) for n, v in lets if n in used), outputs)

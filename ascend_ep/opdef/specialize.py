@@ -66,10 +66,10 @@ def specialize(
         else:
             lets.append((name, folded))
     outputs = [(name, folder.fold(value)) for name, value in program.outputs]
-    return Program(_used(lets, outputs), tuple(outputs))
+    return Program(used_lets(lets, outputs), tuple(outputs))
 
 
-def _used(
+def used_lets(
     lets: list[tuple[str, Expression]], outputs: list[tuple[str, Expression]]
 ) -> tuple[tuple[str, Expression], ...]:
     """The assignments that an output needs."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, partial
 from typing import Any
 
 from ascend_ep.errors import AscendError
 from ascend_ep.frameworks.described import DOMAIN, OPSET
 from ascend_ep.frameworks.torch import export, tensors
-from ascend_ep.frameworks.torch.autograd import autograd_kernel
+from ascend_ep.frameworks.torch.autograd import Derivatives, Equivalents, Formulas, Register, autograd_kernel
 from ascend_ep.frameworks.torch.eager import EagerCall
+from ascend_ep.frameworks.torch.onnx_equivalents import EQUIVALENTS
 from ascend_ep.frameworks.torch.schema import function_name, parameters, schema
 from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.derivative import differentiate
@@ -26,26 +27,31 @@ class _Registered:
     function: Callable[..., Any]
 
 
+#: By the qualified name, <namespace>::<name>.
 _registered: dict[str, _Registered] = {}
 
 
-def register(opdef: OpDef | str) -> Callable[..., Any]:
+def register(opdef: OpDef | str, namespace: str = NAMESPACE) -> Callable[..., Any]:
     """The definition, or the operator of this name in $ASCEND_CUSTOM_OPS, among the built-in ones or ONNX's
-    own, as the function torch.ops.ascend_ep.<name>: inputs, then attributes.
+    own, as the function torch.ops.<namespace>.<name>: inputs, then attributes.
 
     Tensors are on the CPU. Custom operators are computed in float64 by the reference, else by the runtime.
     Where elements of an input decide a size, a trace doesn't know it unless they are constant.
 
-    Registering the same definition again gives the same function; another of that name is refused (E41011).
+    Registering the same definition again gives the same function; another of that name is refused (E41011),
+    and so is what is no name for a namespace, or PyTorch's own.
     """
     if isinstance(opdef, str):
         opdef = _named(opdef)
-    name = function_name(opdef.op)
-    if name not in _registered:
-        _registered[name] = _Registered(opdef, _define(name, opdef))
-    elif _registered[name].opdef != opdef:
-        raise AscendError("E41011", opdef.op, f"torch.ops.{NAMESPACE}.{name} is another operator already")
-    return _registered[name].function
+    if not (namespace.isascii() and namespace.isidentifier()) or namespace in ("aten", "prim", "prims"):
+        raise AscendError("E41011", opdef.op, f"[{namespace[:80]}] can't be the namespace of an operator")
+    qualified = f"{namespace}::{function_name(opdef.op)}"
+    if qualified not in _registered:
+        _registered[qualified] = _Registered(opdef, _define(qualified, opdef))
+    elif _registered[qualified].opdef != opdef:
+        name = qualified.replace("::", ".")
+        raise AscendError("E41011", opdef.op, f"torch.ops.{name} is another operator already")
+    return _registered[qualified].function
 
 
 def registrable(opdef: OpDef) -> bool:
@@ -55,10 +61,7 @@ def registrable(opdef: OpDef) -> bool:
 
 def translations() -> dict[Any, Callable[..., Any]]:
     """What `torch.onnx.export(..., custom_translation_table=)` takes, for everything registered."""
-    import torch
-
-    space = getattr(torch.ops, NAMESPACE)
-    return {getattr(space, n).default: export.translation(r.opdef) for n, r in _registered.items()}
+    return {r.function.default: export.translation(r.opdef) for r in _registered.values()}  # type: ignore[attr-defined]
 
 
 def _named(op: str) -> OpDef:
@@ -74,12 +77,13 @@ def _named(op: str) -> OpDef:
     return opdef
 
 
-def _define(name: str, opdef: OpDef) -> Callable[..., Any]:
+def _define(qualified: str, opdef: OpDef) -> Callable[..., Any]:
     import torch
+
+    namespace, _, name = qualified.partition("::")
 
     count = len(opdef.inputs)
     names = [a.name for a in parameters(opdef)]
-    qualified = f"{NAMESPACE}::{name}"
 
     def describe(*args: Any) -> Any:
         given = dict(zip(names, args[count:], strict=False))
@@ -87,28 +91,33 @@ def _define(name: str, opdef: OpDef) -> Callable[..., Any]:
         return _packed(tensors.describe(opdef, args[:count], known))
 
     compute = EagerCall(opdef, names)
-    library = _library()
+    library = _library(namespace)
     library.define(f"{name}{schema(opdef)}", tags=[torch.Tag.pt2_compliant_tag])
     library.impl(name, compute, "CPU")
     torch.library.register_fake(qualified, describe, lib=library)
-    function = getattr(getattr(torch.ops, NAMESPACE), name)
-    try:
-        gradient = differentiate(opdef)
-    except AscendError:
-        gradient = None
-    if gradient is not None:
-        kernel = autograd_kernel(function.default, compute, opdef, gradient, register)
+    function = getattr(getattr(torch.ops, namespace), name)
+    derivatives = _derivatives(opdef, partial(register, namespace=namespace))
+    if derivatives is not None:
+        kernel = autograd_kernel(function.default, compute, opdef, derivatives)
         library.impl(name, kernel, "Autograd", with_keyset=True)
     export.register_symbolic(qualified, opdef)
     return function  # type: ignore[no-any-return]
 
 
-@lru_cache(maxsize=1)
-def _library() -> Any:
+def _derivatives(opdef: OpDef, register: Register) -> Derivatives | None:
+    """By the formula's gradient, or by PyTorch's equivalent of an operator of ONNX."""
+    try:
+        return Formulas(opdef, differentiate(opdef), register)
+    except AscendError:
+        return Equivalents(opdef) if opdef.standard and opdef.op in EQUIVALENTS else None
+
+
+@cache
+def _library(namespace: str) -> Any:
     """Where operators are defined: it must live as long as they do."""
     import torch
 
-    return torch.library.Library(NAMESPACE, "FRAGMENT")  # type: ignore[no-untyped-call]
+    return torch.library.Library(namespace, "FRAGMENT")  # type: ignore[no-untyped-call]
 
 
 def _packed(results: Sequence[Any]) -> Any:

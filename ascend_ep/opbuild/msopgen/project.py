@@ -22,7 +22,11 @@ _PLUGINS = {
     "tf": "tf_plugin/tensorflow_{}_plugin.cc",
     "caffe": "caffe_plugin/caffe_{}_plugin.cc",
 }
-_EXECUTABLE = ("build.sh", "scripts/install.sh", "scripts/upgrade.sh")
+_EXECUTABLE = ("build.sh", "scripts/install.sh", "scripts/upgrade.sh", "scripts/run_test.sh")
+#: Files that a project has once, whatever its operators.
+_SHARED = ("CMakeLists.txt", "setup.py", "aten_formula.h", "run_test.sh")
+#: What a project has, by which it is known as one.
+_MARKERS = ("CMakeLists.txt", "setup.py")
 _ONNX_VERSIONS = range(8, 22)
 
 
@@ -54,13 +58,12 @@ def project_files(operator: Operator) -> dict[str, str]:
 def write_project(request: Request, files: dict[str, str]) -> None:
     """Writes the files. An existing project is added to with -m 1 only. Raises E43103 or E43104."""
     root = request.output
-    marker = root / "CMakeLists.txt"
-    if request.adding and not marker.is_file():
+    if request.adding and not any((root / marker).is_file() for marker in _MARKERS):
         raise AscendError(
-            "E43103", str(root), "m", "with -m 1 the output must be a project: it has no CMakeLists.txt"
+            "E43103", str(root), "m", f"with -m 1 the output must be a project: it has no {_MARKERS[0]}"
         )
     taken = [path for path in files if (root / path).exists()]
-    shared = [p for p in taken if request.adding and Path(p).name == "CMakeLists.txt"]
+    shared = [p for p in taken if request.adding and Path(p).name in _SHARED]
     if set(taken) - set(shared):
         first = min(set(taken) - set(shared))
         reason = (

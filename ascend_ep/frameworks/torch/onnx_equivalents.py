@@ -1,0 +1,353 @@
+"""What ONNX's operators without a formula are in PyTorch's own functions: their gradients are those of these.
+
+One row for each operator: from its inputs, None where one is absent, and its attributes by name, a dict in
+which those without a value are missing. The operator itself is computed by the runtime.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+Attributes = dict[str, Any]
+#: From inputs and attributes to the output, in PyTorch.
+Equivalent = Callable[..., Any]
+
+
+def _whole(tensor: Any) -> list[int]:
+    """The elements of a tensor of integers."""
+    return [int(v) for v in tensor.reshape(-1).tolist()]
+
+
+def _axes(x: Any, axes: Any, a: Attributes) -> tuple[int, ...] | None:
+    """The axes of a reduction; None: there are none, and nothing is to be done."""
+    listed = _whole(axes) if axes is not None else list(a.get("axes", ()))
+    if not listed and a.get("noop_with_empty_axes", 0):
+        return None
+    return tuple(listed) if listed else tuple(range(x.dim()))
+
+
+def _reduction(reduce: Callable[..., Any]) -> Equivalent:
+    def equivalent(x: Any, axes: Any, *, a: Attributes) -> Any:
+        chosen = _axes(x, axes, a)
+        return x if chosen is None else reduce(x, chosen, bool(a.get("keepdims", 1)))
+
+    return equivalent
+
+
+def _product(x: Any, axes: Sequence[int], keep: bool) -> Any:
+    for axis in sorted((axis % x.dim() for axis in axes), reverse=True):
+        x = x.prod(axis, keepdim=keep)
+    return x
+
+
+def _pads(x: Any, sizes: Sequence[int], a: Attributes, fill: float) -> Any:
+    """x with the elements around it that a convolution or a pool has."""
+    import torch
+
+    count, strides = len(sizes), a.get("strides") or [1] * len(sizes)
+    dilations = a.get("dilations") or [1] * count
+    pads = list(a.get("pads") or [0] * (2 * count))
+    mode = a.get("auto_pad", "NOTSET")
+    if mode == "VALID":
+        pads = [0] * (2 * count)
+    elif mode.startswith("SAME"):
+        for i, size in enumerate(x.shape[2:]):
+            span = dilations[i] * (sizes[i] - 1) + 1
+            total = max(0, (-(-size // strides[i]) - 1) * strides[i] + span - size)
+            first = total // 2 if mode == "SAME_UPPER" else total - total // 2
+            pads[i], pads[count + i] = first, total - first
+    both = [p for i in reversed(range(count)) for p in (pads[i], pads[count + i])]
+    return torch.nn.functional.pad(x, both, value=fill)
+
+
+def _convolution(x: Any, w: Any, b: Any, *, a: Attributes) -> Any:
+    import torch
+
+    count = x.dim() - 2
+    function = getattr(torch.nn.functional, f"conv{count}d")
+    strides, dilations = a.get("strides") or [1] * count, a.get("dilations") or [1] * count
+    padded = _pads(x, w.shape[2:], a, 0.0)
+    return function(padded, w, b, tuple(strides), 0, tuple(dilations), a.get("group", 1))
+
+
+def _transposed_convolution(x: Any, w: Any, b: Any, *, a: Attributes) -> Any:
+    import torch
+
+    count = x.dim() - 2
+    if a.get("output_shape") or a.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
+        raise NotImplementedError("padding that the output's shape decides")
+    strides, dilations = a.get("strides") or [1] * count, a.get("dilations") or [1] * count
+    pads, more = list(a.get("pads") or [0] * (2 * count)), a.get("output_padding") or [0] * count
+    function = getattr(torch.nn.functional, f"conv_transpose{count}d")
+    made = function(x, w, b, tuple(strides), 0, 0, a.get("group", 1), tuple(dilations))
+    # what is beyond the whole result is 0, and the bias
+    edges = [e for i in reversed(range(count)) for e in (-pads[i], more[i] - pads[count + i])]
+    made = torch.nn.functional.pad(made if b is None else made - b.reshape(-1, *[1] * count), edges)
+    return made if b is None else made + b.reshape(-1, *[1] * count)
+
+
+def _windows(x: Any, a: Attributes, fill: float) -> Any:
+    """The windows of a pool along a new last axis: [N, C, ..., elements of a window]."""
+    sizes = a["kernel_shape"]
+    count = len(sizes)
+    if a.get("ceil_mode", 0):
+        raise NotImplementedError("windows that begin inside and end outside")
+    strides, dilations = a.get("strides") or [1] * count, a.get("dilations") or [1] * count
+    windows = _pads(x, sizes, a, fill)
+    for i, size in enumerate(sizes):
+        windows = windows.unfold(2 + i, dilations[i] * (size - 1) + 1, strides[i])[..., :: dilations[i]]
+    return windows.flatten(-count)
+
+
+def _average(x: Any, *, a: Attributes) -> Any:
+    import torch
+
+    sums = _windows(x, a, 0.0).sum(-1)
+    if a.get("count_include_pad", 0):
+        return sums / math.prod(a["kernel_shape"])
+    return sums / _windows(torch.ones_like(x), a, 0.0).sum(-1)
+
+
+def _power_pool(x: Any, *, a: Attributes) -> Any:
+    p = a.get("p", 2)
+    return (_windows(x, a, 0.0).abs() ** p).sum(-1) ** (1 / p)
+
+
+def _power_norm(x: Any, *, a: Attributes) -> Any:
+    return x / x.norm(a.get("p", 2), a.get("axis", -1), keepdim=True)
+
+
+def _per_channel(t: Any, rank: int) -> Any:
+    return t.reshape(1, -1, *[1] * (rank - 2))
+
+
+def _batch_normalization(x: Any, scale: Any, b: Any, mean: Any, var: Any, *, a: Attributes) -> Any:
+    if a.get("training_mode", 0):
+        raise NotImplementedError("training_mode")
+    scale, b, mean, var = (_per_channel(t, x.dim()) for t in (scale, b, mean, var))
+    return (x - mean) * scale / (var + a.get("epsilon", 1e-5)).sqrt() + b
+
+
+def _instance_normalization(x: Any, scale: Any, b: Any, *, a: Attributes) -> Any:
+    axes = tuple(range(2, x.dim()))
+    centred = x - x.mean(axes, keepdim=True)
+    variance = (centred * centred).mean(axes, keepdim=True)
+    normal = centred / (variance + a.get("epsilon", 1e-5)).sqrt()
+    return normal * _per_channel(scale, x.dim()) + _per_channel(b, x.dim())
+
+
+def _group_normalization(x: Any, scale: Any, b: Any, *, a: Attributes) -> Any:
+    import torch
+
+    return torch.nn.functional.group_norm(x, a["num_groups"], scale, b, a.get("epsilon", 1e-5))
+
+
+def _local_response(x: Any, *, a: Attributes) -> Any:
+    import torch
+
+    size = a["size"]
+    squares = torch.nn.functional.pad((x * x).movedim(1, -1), ((size - 1) // 2, size // 2))
+    total = squares.unfold(-1, size, 1).sum(-1).movedim(-1, 1)
+    return x / (a.get("bias", 1.0) + a.get("alpha", 1e-4) / size * total) ** a.get("beta", 0.75)
+
+
+def _transposed(x: Any, *, a: Attributes) -> Any:
+    return x.permute(tuple(a.get("perm") or reversed(range(x.dim()))))
+
+
+def _reshaped(x: Any, shape: Any, *, a: Attributes) -> Any:
+    keep = not a.get("allowzero", 0)
+    return x.reshape([x.shape[i] if d == 0 and keep else d for i, d in enumerate(_whole(shape))])
+
+
+def _flattened(x: Any, *, a: Attributes) -> Any:
+    axis = a.get("axis", 1)
+    return x.reshape(math.prod(x.shape[: axis + x.dim() * (axis < 0)]), -1)
+
+
+def _squeezed(x: Any, axes: Any, *, a: Attributes) -> Any:
+    return x.squeeze() if axes is None else x.squeeze(tuple(_whole(axes)))
+
+
+def _unsqueezed(x: Any, axes: Any, *, a: Attributes) -> Any:
+    where = _whole(axes)
+    for axis in sorted(w % (x.dim() + len(where)) for w in where):
+        x = x.unsqueeze(axis)
+    return x
+
+
+def _expanded(x: Any, shape: Any, *, a: Attributes) -> Any:
+    import torch
+
+    sizes = torch.broadcast_shapes(x.shape, _whole(shape))  # type: ignore[no-untyped-call]
+    return x.broadcast_to(sizes)
+
+
+def _sliced(x: Any, starts: Any, ends: Any, axes: Any, steps: Any, *, a: Attributes) -> Any:
+    import torch
+
+    first, last = _whole(starts), _whole(ends)
+    where = list(range(len(first))) if axes is None else _whole(axes)
+    for axis, start, stop, step in zip(
+        where, first, last, _whole(steps) if steps is not None else [1] * len(first), strict=True
+    ):
+        length = x.shape[axis]
+        begin = start + length * (start < 0)
+        end = stop + length * (stop < 0)
+        low, high = (0, length) if step > 0 else (-1, length - 1)
+        begin, end = min(max(begin, max(low, 0)), high), min(max(end, low), length)
+        x = x.index_select(axis, torch.arange(length)[[*range(begin, end, step)]])
+    return x
+
+
+def _padded(x: Any, pads: Any, value: Any, axes: Any, *, a: Attributes) -> Any:
+    import torch
+
+    mode, rank = a.get("mode", "constant"), x.dim()
+    where = list(range(rank)) if axes is None else [w % rank for w in _whole(axes)]
+    sizes = _whole(pads)
+    for i, axis in enumerate(where):
+        before, after, length = sizes[i], sizes[len(where) + i], x.shape[axis]
+        places = torch.arange(-before, length + after)
+        inside = (places >= 0) & (places < length)
+        if mode == "edge":
+            found = places.clamp(0, length - 1)
+        elif mode == "wrap":
+            found = places % length
+        elif mode == "reflect":
+            period = max(2 * (length - 1), 1)
+            found = (length - 1 - (places % period - (length - 1)).abs()) if length > 1 else places * 0
+        else:
+            found = places.clamp(0, length - 1)
+        x = x.index_select(axis, found)
+        if mode == "constant":
+            shape = [-1 if d == axis else 1 for d in range(rank)]
+            fill = torch.zeros((), dtype=x.dtype) if value is None else value.reshape(())
+            x = torch.where(inside.reshape(shape), x, fill)
+    return x
+
+
+def _gathered(x: Any, indices: Any, *, a: Attributes) -> Any:
+    axis = a.get("axis", 0) % x.dim()
+    return x[(*[slice(None)] * axis, indices.long())]
+
+
+def _wrapped(indices: Any, length: int) -> Any:
+    return indices.long() + length * (indices < 0)
+
+
+def _gathered_elements(x: Any, indices: Any, *, a: Attributes) -> Any:
+    axis = a.get("axis", 0)
+    return x.gather(axis, _wrapped(indices, x.shape[axis]))
+
+
+def _gathered_nd(x: Any, indices: Any, *, a: Attributes) -> Any:
+    import torch
+
+    batches = a.get("batch_dims", 0)
+    ahead = [
+        torch.arange(x.shape[i]).reshape(*[1] * i, -1, *[1] * (indices.dim() - 2 - i)) for i in range(batches)
+    ]
+    return x[(*ahead, *indices.long().unbind(-1))]
+
+
+def _scattered_elements(x: Any, indices: Any, updates: Any, *, a: Attributes) -> Any:
+    axis, places = a.get("axis", 0), _wrapped(indices, x.shape[a.get("axis", 0)])
+    names = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
+    kind = a.get("reduction", "none")
+    return (
+        x.scatter(axis, places, updates)
+        if kind == "none"
+        else x.scatter_reduce(axis, places, updates, names[kind])
+    )
+
+
+def _scattered_nd(x: Any, indices: Any, updates: Any, *, a: Attributes) -> Any:
+    kind = a.get("reduction", "none")
+    if kind not in ("none", "add"):
+        raise NotImplementedError(f"reduction {kind}")
+    return x.index_put(tuple(indices.long().unbind(-1)), updates, accumulate=kind == "add")
+
+
+def _summed_up(x: Any, axis: Any, *, a: Attributes) -> Any:
+    where = int(axis)
+    backwards = bool(a.get("reverse", 0))
+    total = (x.flip(where) if backwards else x).cumsum(where)
+    if a.get("exclusive", 0):
+        total = total - (x.flip(where) if backwards else x)
+    return total.flip(where) if backwards else total
+
+
+def _depth_to_space(x: Any, *, a: Attributes) -> Any:
+    n, c, h, w = x.shape
+    b = a["blocksize"]
+    if a.get("mode", "DCR") == "DCR":
+        return (
+            x.reshape(n, b, b, c // b**2, h, w).permute(0, 3, 4, 1, 5, 2).reshape(n, c // b**2, h * b, w * b)
+        )
+    return x.reshape(n, c // b**2, b, b, h, w).permute(0, 1, 4, 2, 5, 3).reshape(n, c // b**2, h * b, w * b)
+
+
+def _space_to_depth(x: Any, *, a: Attributes) -> Any:
+    n, c, h, w = x.shape
+    b = a["blocksize"]
+    return (
+        x.reshape(n, c, h // b, b, w // b, b).permute(0, 3, 5, 1, 2, 4).reshape(n, c * b**2, h // b, w // b)
+    )
+
+
+def _triangle(x: Any, k: Any, *, a: Attributes) -> Any:
+    return getattr(x, "triu" if a.get("upper", 1) else "tril")(0 if k is None else int(k))
+
+
+def _largest(x: Any, k: Any, *, a: Attributes) -> Any:
+    return x.topk(int(k), a.get("axis", -1), bool(a.get("largest", 1)), bool(a.get("sorted", 1)))
+
+
+#: Every operator that has one.
+EQUIVALENTS: dict[str, Equivalent] = {
+    "AveragePool": _average,
+    "BatchNormalization": _batch_normalization,
+    "Conv": _convolution,
+    "ConvTranspose": _transposed_convolution,
+    "CumSum": _summed_up,
+    "DepthToSpace": _depth_to_space,
+    "Det": lambda x, *, a: x.det(),
+    "Expand": _expanded,
+    "Flatten": _flattened,
+    "Gather": _gathered,
+    "GatherElements": _gathered_elements,
+    "GatherND": _gathered_nd,
+    "GlobalLpPool": lambda x, *, a: x.norm(a.get("p", 2), tuple(range(2, x.dim())), keepdim=True),
+    "GroupNormalization": _group_normalization,
+    "InstanceNormalization": _instance_normalization,
+    "LRN": _local_response,
+    "LpNormalization": _power_norm,
+    "LpPool": _power_pool,
+    "MaxPool": lambda x, *, a: _windows(x, a, -math.inf).amax(-1),
+    "Mod": lambda x, y, *, a: x.fmod(y) if a.get("fmod", 0) else x.remainder(y),
+    "Pad": _padded,
+    "ReduceL1": _reduction(lambda x, axes, keep: x.abs().sum(axes, keep)),
+    "ReduceL2": _reduction(lambda x, axes, keep: (x * x).sum(axes, keep).sqrt()),
+    "ReduceLogSum": _reduction(lambda x, axes, keep: x.sum(axes, keep).log()),
+    "ReduceLogSumExp": _reduction(lambda x, axes, keep: x.logsumexp(axes, keep)),
+    "ReduceMax": _reduction(lambda x, axes, keep: x.amax(axes, keep)),
+    "ReduceMean": _reduction(lambda x, axes, keep: x.mean(axes, keep)),
+    "ReduceMin": _reduction(lambda x, axes, keep: x.amin(axes, keep)),
+    "ReduceProd": _reduction(_product),
+    "ReduceSum": _reduction(lambda x, axes, keep: x.sum(axes, keep)),
+    "ReduceSumSquare": _reduction(lambda x, axes, keep: (x * x).sum(axes, keep)),
+    "Reshape": _reshaped,
+    "ScatterElements": _scattered_elements,
+    "ScatterND": _scattered_nd,
+    "Slice": _sliced,
+    "SpaceToDepth": _space_to_depth,
+    "Squeeze": _squeezed,
+    "Tile": lambda x, repeats, *, a: x.repeat(_whole(repeats)),
+    "TopK": _largest,
+    "Transpose": _transposed,
+    "Trilu": _triangle,
+    "Unsqueeze": _unsqueezed,
+}
