@@ -105,6 +105,14 @@ def test_a_rank_is_killed(toolkit: Path) -> None:
     assert "again 21" in printed
 
 
+def test_a_communicator_is_destroyed(toolkit: Path) -> None:
+    """Its operation, which waits, ends, and so does that of the other rank."""
+    first, second = end(start(toolkit, 2, "destroy", range(2)))
+    assert "Terminating operation due to external request" in first
+    assert "code 507010: EI0002" in second
+    assert "rank 0 of communicator" in second
+
+
 def test_a_rank_that_never_comes(toolkit: Path) -> None:
     (printed,) = end(start(toolkit, 2, "everything", [1], HCCL_CONNECT_TIMEOUT="1"))
     assert "HcclCommInitRootInfo: 9: EI0006" in printed

@@ -288,11 +288,25 @@ def wait() -> None:
     finish(buffer.pointer)
 
 
+def destroy() -> None:
+    """Rank 0 destroys the communicator while its operation waits for rank 1."""
+    buffer = Device(np.zeros(4, np.float32))
+    if rank == 0:
+        call("HcclRecv", buffer.pointer, count_of(4), 4, 1, comm, stream)
+        call("HcclCommDestroy", comm)
+    else:
+        call("HcclAllReduce", buffer.pointer, buffer.pointer, count_of(4), 4, 0, comm, stream)
+    print(f"code {library.aclrtSynchronizeStream(stream)}: {message()}", flush=True)
+    assert library.HcclCommDestroy(comm) == (1 if rank == 0 else 0)
+    os._exit(0)
+
+
 CASES: dict[str, Callable[[], None]] = {
     "everything": everything,
     "some": some,
     "differ": differ,
     "wait": wait,
+    "destroy": destroy,
 }
 
 
