@@ -1,8 +1,10 @@
-/* group.c - the messages of a group are one exchange of each communicator and stream. Collectives of a group go to
- * their streams at once, which is the same. */
+/* group.c - the messages of a group are one exchange of each communicator and stream; ranks that join in it do so
+ * together. Collectives of a group go to their streams at once, which is the same. */
 #include "group.h"
 
 #include <stdlib.h>
+
+#include "joining.h"
 
 typedef struct grouped {
     asc_message message;
@@ -44,17 +46,19 @@ static HcclResult push_together(uint32_t first, asc_message *together) {
 
 HcclResult HcclGroupStart(void) {
     ASC_ENTER();
-    group.depth++;
+    if (!group.depth++) asc_joining_defer();
     return HCCL_SUCCESS;
 }
 
 HcclResult HcclGroupEnd(void) {
     ASC_ENTER();
     if (!group.depth) return asc_hccl_fail(ASC_EI_ARGUMENT, HCCL_E_PARA, "this thread has not called HcclGroupStart");
-    if (--group.depth || !group.count) return HCCL_SUCCESS;
-    HcclResult code = HCCL_SUCCESS;
+    if (--group.depth) return HCCL_SUCCESS;
+    HcclResult code = asc_joining_finish();
+    if (!group.count) return code;
     asc_message *together = malloc(group.count * sizeof *together);
-    if (!together) code = asc_hccl_fail(ASC_EI_RESOURCE, HCCL_E_MEMORY, "this machine has no memory left");
+    if (!together && code == HCCL_SUCCESS)
+        code = asc_hccl_fail(ASC_EI_RESOURCE, HCCL_E_MEMORY, "this machine has no memory left");
     for (uint32_t i = 0; i < group.count && code == HCCL_SUCCESS; i++)
         if (group.messages[i].comm) code = push_together(i, together);
     free(together);

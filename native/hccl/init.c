@@ -7,7 +7,7 @@
 
 #include "comm.h"
 #include "context.h"
-#include "meeting.h"
+#include "joining.h"
 #include "rank_table.h"
 
 /* What lies in HcclRootInfo. */
@@ -25,19 +25,24 @@ static HcclResult check_rank(uint32_t ranks, uint32_t rank) {
     return HCCL_SUCCESS;
 }
 
-/* The rank's communicator, on the current device, with those who come by the same name. */
-static HcclResult meet(const char *meeting, uint32_t ranks, uint32_t rank, const HcclCommConfig *config,
-                       HcclComm *comm) {
+/* What the rank asks for, on the current device. */
+static HcclResult prepare(const char *meeting, uint32_t ranks, uint32_t rank, const HcclCommConfig *config,
+                          HcclComm *comm, asc_joining *joining) {
     ASC_HCCL_NEED(comm);
     const asc_acl_context *context = asc_current_context();
     if (!context) return HCCL_E_RUNTIME; /* with the text that no device is set */
-    int32_t device = context->device;
-    asc_comm_options options;
-    asc_board *board = NULL;
+    *joining = (asc_joining){.ranks = ranks, .rank = rank, .device = context->device, .comm = comm};
+    memcpy(joining->meeting, meeting, sizeof joining->meeting);
     HcclResult code = check_rank(ranks, rank);
-    if (code == HCCL_SUCCESS) code = asc_comm_options_read(config, &options);
-    if (code == HCCL_SUCCESS) code = asc_meet(meeting, ranks, rank, options.step_bytes, &board);
-    return code == HCCL_SUCCESS ? asc_comm_new(board, device, meeting, &options, comm) : code;
+    return code == HCCL_SUCCESS ? asc_comm_options_read(config, &joining->options) : code;
+}
+
+/* Joins those who come by the same name. */
+static HcclResult meet(const char *meeting, uint32_t ranks, uint32_t rank, const HcclCommConfig *config,
+                       HcclComm *comm) {
+    asc_joining joining;
+    HcclResult code = prepare(meeting, ranks, rank, config, comm, &joining);
+    return code == HCCL_SUCCESS ? asc_join(&joining) : code;
 }
 
 /* ---- by what one rank made for all -------------------------------------------------------------------------- */
@@ -159,13 +164,12 @@ HcclResult HcclCreateSubCommConfig(HcclComm *comm, uint32_t rankNum, uint32_t *r
     memcpy(key.parent, found->name, sizeof key.parent);
     memcpy(key.ranks, rankIds, rankNum * sizeof *rankIds);
     asc_meeting_name_of(&key, sizeof key, meeting);
-    code = meet(meeting, rankNum, subCommRankId, config, subComm);
+    asc_joining joining;
+    code = prepare(meeting, rankNum, subCommRankId, config, subComm, &joining);
     if (code != HCCL_SUCCESS) return code;
-    asc_comm *made = NULL;
-    code = asc_comm_get(*subComm, &made);
     snprintf(text, sizeof text, "%s_sub_%llu", found->name, (unsigned long long)subCommId);
-    if (code == HCCL_SUCCESS && !strcmp(made->name, meeting)) snprintf(made->name, sizeof made->name, "%.127s", text);
-    return code;
+    if (!joining.options.name[0]) snprintf(joining.options.name, sizeof joining.options.name, "%.127s", text);
+    return asc_join(&joining);
 }
 
 /* ---- of one process ----------------------------------------------------------------------------------------- */

@@ -66,7 +66,8 @@ ACL_FUNC_VISIBILITY HcclResult HcclSetConfig(HcclConfig config, HcclConfigValue 
 ACL_FUNC_VISIBILITY HcclResult HcclGetConfig(HcclConfig config, HcclConfigValue *configValue);
 ACL_FUNC_VISIBILITY uint32_t HcclGetCommConfigCapability(void);
 
-/* Between these, a thread's calls of HcclSend and HcclRecv are gathered, and brought to their streams as batches. */
+/* Between these, a thread's calls of HcclSend and HcclRecv are gathered, and brought to their streams as batches; and
+ * several ranks of one thread may join communicators, which they have once the group ends. */
 ACL_FUNC_VISIBILITY HcclResult HcclGroupStart(void);
 ACL_FUNC_VISIBILITY HcclResult HcclGroupEnd(void);
 

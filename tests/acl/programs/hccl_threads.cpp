@@ -1,4 +1,5 @@
-// Every device of one process, a thread each: communicators by HcclCommInitAll, or by a root info or a rank table.
+// Every device of one process, a thread each: communicators by HcclCommInitAll, a root info or a rank table; and all
+// in one thread, in a group.
 // usage: hccl_threads all|root|config|table|sub|group RANKS [FILE]
 #include <cstdio>
 #include <cstdlib>
@@ -138,7 +139,15 @@ int main(int argc, char **argv) {
     for (uint32_t rank = 0; rank < ranks; rank++) devices.push_back(static_cast<int32_t>(rank));
     CHECK(aclInit(nullptr));
     CHECK(HcclGetRootInfo(&root));
-    if (way == "all" || way == "group") CHECK(HcclCommInitAll(ranks, devices.data(), comms.data()));
+    if (way == "all") CHECK(HcclCommInitAll(ranks, devices.data(), comms.data()));
+    if (way == "group") {
+        CHECK(HcclGroupStart());
+        for (uint32_t rank = 0; rank < ranks; rank++) {
+            CHECK(aclrtSetDevice(devices[rank]));
+            CHECK(HcclCommInitRootInfo(ranks, &root, rank, &comms[rank]));
+        }
+        CHECK(HcclGroupEnd());
+    }
     if (way == "group")
         ring(comms);
     else
