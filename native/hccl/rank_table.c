@@ -14,7 +14,7 @@
 
 #define FAIL(...) asc_hccl_fail(ASC_EI_RANK_TABLE, HCCL_E_PARA, __VA_ARGS__)
 
-static HcclResult read_text(const char *path, char **text, asc_rank_table *table) {
+static HcclResult read_text(const char *path, char **text) {
     struct stat status;
     FILE *file = fopen(path, "re");
     size_t used = 0;
@@ -23,8 +23,6 @@ static HcclResult read_text(const char *path, char **text, asc_rank_table *table
         *text = malloc((size_t)status.st_size + 1);
         if (*text) used = fread(*text, 1, (size_t)status.st_size, file);
         if (*text) (*text)[used] = 0;
-        table->path[0] = status.st_dev;
-        table->path[1] = status.st_ino;
     } else if (file)
         errno = EINVAL;
     if (file) fclose(file);
@@ -77,7 +75,7 @@ HcclResult asc_rank_table_read(const char *path, asc_rank_table *table) {
     char *text;
     memset(table, 0, sizeof *table);
     memset(table->devices, -1, sizeof table->devices);
-    HcclResult code = read_text(path, &text, table);
+    HcclResult code = read_text(path, &text);
     if (code == HCCL_SUCCESS) code = read_ranks(path, text, table);
     free(text);
     return code;

@@ -4,10 +4,10 @@
 
 #include "board.h"
 
+/* Ranks whose tables are equal, be they copies, belong together. */
 typedef struct asc_rank_table {
     uint32_t ranks;
     int32_t devices[ASC_MAX_RANKS]; /* device_id of each rank */
-    uint64_t path[2];               /* of the file: device and inode */
 } asc_rank_table;
 
 /* Fails unless it is the table of one host, with each rank from 0 on once. */
