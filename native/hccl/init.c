@@ -47,8 +47,7 @@ static HcclResult meet(const char *meeting, uint32_t ranks, uint32_t rank, const
 
 /* ---- by what one rank made for all -------------------------------------------------------------------------- */
 
-HcclResult HcclGetRootInfo(HcclRootInfo *rootInfo) {
-    ASC_ENTER();
+static HcclResult make_root(HcclRootInfo *rootInfo) {
     ASC_HCCL_NEED(rootInfo);
     root_info made = {0};
     HcclResult code = asc_meeting_new_name(made.meeting);
@@ -57,6 +56,16 @@ HcclResult HcclGetRootInfo(HcclRootInfo *rootInfo) {
     memset(rootInfo, 0, sizeof *rootInfo);
     memcpy(rootInfo->internal, &made, sizeof made);
     return HCCL_SUCCESS;
+}
+
+HcclResult HcclGetRootInfo(HcclRootInfo *rootInfo) {
+    ASC_ENTER();
+    return make_root(rootInfo);
+}
+
+HcclResult HcclGetRootInfoScalable(HcclRootInfo *rootInfo) {
+    ASC_ENTER();
+    return make_root(rootInfo);
 }
 
 static HcclResult meet_by_root(uint32_t ranks, const HcclRootInfo *rootInfo, uint32_t rank,
@@ -81,10 +90,6 @@ HcclResult HcclCommInitRootInfoConfig(uint32_t nRanks, const HcclRootInfo *rootI
     ASC_ENTER();
     ASC_HCCL_NEED(config);
     return meet_by_root(nRanks, rootInfo, rank, config, comm);
-}
-
-HcclResult HcclGetRootInfoScalable(HcclRootInfo *rootInfo) {
-    return HcclGetRootInfo(rootInfo);
 }
 
 HcclResult HcclCommInitRootInfoScalable(uint32_t nRanks, uint32_t nRoot, const HcclRootInfo *rootInfoList,

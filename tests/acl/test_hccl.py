@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -72,6 +73,19 @@ def test_checking_mode(toolkit: Path) -> None:
     printed = end(processes)
     assert [process.returncode for process in processes] == [0, 0], printed
     assert not [line for line in printed if "ACL CHECK" in line]
+
+
+def test_every_function_without_arguments(toolkit: Path) -> None:
+    """All that the header declares are there, and refuse NULL with a code and a text."""
+    library = ctypes.CDLL(str(toolkit / "lib64" / "libhccl.so"))
+    library.aclGetRecentErrMsg.restype = ctypes.c_char_p
+    header = (toolkit / "include" / "hccl" / "hccl.h").read_text()
+    names = re.findall(r"ACL_FUNC_VISIBILITY HcclResult (\w+)\(", header)
+    assert len(names) > 45
+    for name in names:
+        if name not in ("HcclSetConfig", "HcclGroupStart"):  # sound without any
+            assert getattr(library, name)(*[ctypes.c_void_p()] * 10) in (1, 2, 5, 15), name
+            assert f"{name} failed with" in library.aclGetRecentErrMsg().decode(), name
 
 
 @pytest.mark.parametrize("way", ["all", "root", "config", "table", "sub", "group"])
