@@ -131,7 +131,7 @@ def make(folder: Path) -> Path:
     _take(folder)
     machine = platform.machine()
     for part in ("", *(f"{p}/" for p in PARTS)):
-        for headers in ("acl", "aclnn", "aclnnop"):
+        for headers in ("acl", "aclnn", "aclnnop", "hccl"):
             _link(folder / f"{part}include" / headers, PACKAGE / "include" / headers)
         _link(folder / f"{part}include" / "ascend_rt.h", PACKAGE / "include" / "ascend_rt.h")
         for entry in (PACKAGE / "include" / "ascendc").iterdir():

@@ -35,13 +35,9 @@ static const char *number_of(aclError code) {
     return "EZ9999";
 }
 
-aclError asc_acl_fail(aclError code, const char *format, ...) {
+static void fail(const char *number, int code, const char *format, va_list arguments) {
     char what[ASC_TEXT_BYTES - 200];
-    va_list arguments;
-    va_start(arguments, format);
     vsnprintf(what, sizeof what, format, arguments);
-    va_end(arguments);
-
     struct timespec now;
     struct tm day;
     char date[32];
@@ -49,13 +45,28 @@ aclError asc_acl_fail(aclError code, const char *format, ...) {
     localtime_r(&now.tv_sec, &day);
     strftime(date, sizeof date, "%Y-%m-%d-%H:%M:%S", &day);
     const char *function = state.site.function ? state.site.function : "AscendCL";
-    snprintf(state.text, sizeof state.text, "%s: [PID: %d] %s.%03ld %s failed with %d: %s.\n", number_of(code),
-             (int)getpid(), date, now.tv_nsec / 1000000, function, code, what);
+    snprintf(state.text, sizeof state.text, "%s: [PID: %d] %s.%03ld %s failed with %d: %s.\n", number, (int)getpid(),
+             date, now.tv_nsec / 1000000, function, code, what);
     state.code = code;
     char told[ASC_TEXT_BYTES];
     snprintf(told, sizeof told, "%.100s failed with %d: %s", function, code, what);
     asc_log_line(ACL_ERROR, "ASCENDCL", "libascendcl.so", told);
     asc_report_failure(state.site, code, what);
+}
+
+aclError asc_acl_fail(aclError code, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fail(number_of(code), code, format, arguments);
+    va_end(arguments);
+    return code;
+}
+
+int asc_fail_numbered(const char *number, int code, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    fail(number, code, format, arguments);
+    va_end(arguments);
     return code;
 }
 

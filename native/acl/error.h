@@ -19,6 +19,9 @@ asc_site asc_current_site(void);
  * what is wrong, why, and what to do, without the function's name. */
 aclError asc_acl_fail(aclError code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* As asc_acl_fail, for codes of another interface: the number that begins the text is given ("EI0003"). */
+int asc_fail_numbered(const char *number, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
 /* As asc_acl_fail for what another thread found: the text as aclGetRecentErrMsg is to give it. */
 aclError asc_acl_fail_with(aclError code, const char *text);
 

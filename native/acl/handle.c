@@ -64,6 +64,7 @@ static const char *const names[ASC_KIND_COUNT] = {
     "a binary of kernels",
     "a kernel",
     "a list of a kernel's arguments",
+    "a communicator",
 };
 
 static slot *slot_at(uint32_t index) {

@@ -44,6 +44,7 @@ typedef enum asc_kind {
     ASC_KIND_BINARY,
     ASC_KIND_FUNCTION,
     ASC_KIND_ARGUMENTS,
+    ASC_KIND_COMMUNICATOR,
     ASC_KIND_COUNT
 } asc_kind;
 

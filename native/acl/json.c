@@ -87,3 +87,16 @@ const char *asc_json_find(const char *text, const char *key, char *value, size_t
     }
     return NULL;
 }
+
+const char *asc_json_element(const char *array, size_t index) {
+    const char *bad, *at = blanks(array);
+    if (*at != '[') return NULL;
+    at = blanks(at + 1);
+    for (size_t i = 0; i < index && *at != ']'; i++) {
+        at = behind(at, 0, &bad);
+        if (!at) return NULL;
+        at = blanks(at);
+        if (*at == ',') at = blanks(at + 1);
+    }
+    return *at == ']' ? NULL : at;
+}

@@ -70,7 +70,8 @@ def test_all_are_there(declared: list[Function], toolkit: Path, tmp_path: Path) 
     shown = set(re.findall(r" T (\w+)", listed))
     operators = toolkit / "include" / "aclnnop" / "operators.h"
     aclnn = toolkit / "include" / "aclnn"
-    read = [operators, aclnn / "asc_operator.h", aclnn / "asc_custom_library.h"]
+    hccl = toolkit / "include" / "hccl" / "hccl.h"
+    read = [operators, aclnn / "asc_operator.h", aclnn / "asc_custom_library.h", hccl]
     also = set(re.findall(r"(\w+)\((?!\*)", "".join(header.read_text() for header in read)))
     below = {
         name for name in shown if re.match(r"rt[A-Z]|Msprof[A-Z]", name)

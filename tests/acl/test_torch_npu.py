@@ -1,4 +1,5 @@
-"""The unmodified torch_npu on our library: the page's program, and architectures beside PyTorch on the CPU.
+"""The unmodified torch_npu on our library: the pages' programs, architectures beside PyTorch on the CPU, and
+`torch.distributed` on several devices.
 
 The wheel is kept in the cache folder. Without it, and without a registry that has it, these are skipped.
 """
@@ -19,6 +20,7 @@ from ascend_ep.runtime.cache_folder import cache_path
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "torch-npu.md"
+SEVERAL_DEVICES = ROOT / "docs" / "hccl.md"
 HEADER = "include/aclnnop/operators.h"
 WHEEL = "2.13.0"
 #: Of the largest magnitude, in float32: sums of another order.
@@ -49,13 +51,13 @@ def torch_npu() -> Path:
     return folder
 
 
-def run(toolkit: Path, torch_npu: Path, *command: str) -> str:
+def run(toolkit: Path, torch_npu: Path, *command: str, **environment: str) -> str:
     """In the environment that the page describes."""
     line = f'. {toolkit}/set_env.sh && exec "$@"'
     path = os.pathsep.join([str(torch_npu), str(ROOT), str(ROOT / "models")])
     done = subprocess.run(
         ["bash", "-c", line, "bash", *command],
-        env={**os.environ, "PYTHONPATH": path},
+        env={**os.environ, "PYTHONPATH": path, **environment},
         capture_output=True,
         text=True,
         timeout=1500,
@@ -84,6 +86,28 @@ def test_architectures(toolkit: Path, torch_npu: Path) -> None:
         assert "error" not in row, row
         assert max(row["forward"], row["backward"]) < CLOSE, row
         assert max(row["SGD"], row["Adam"], row["AdamW"]) < TRAINED, row
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_several_devices(toolkit: Path, torch_npu: Path, ranks: int) -> None:
+    program = ROOT / "tests" / "acl" / "programs" / "torch_npu_distributed.py"
+    printed = run(toolkit, torch_npu, sys.executable, str(program), str(ranks))
+    rows = sorted((json.loads(line) for line in printed.splitlines()), key=lambda row: row["rank"])
+    assert [row["rank"] for row in rows] == list(range(ranks))
+    for row in rows:
+        assert not row["wrong"], row
+        assert row["apart"] < 1e-6, row
+
+
+@pytest.mark.slow
+def test_the_page_on_several_devices(toolkit: Path, torch_npu: Path, tmp_path: Path) -> None:
+    (program,) = re.findall(r"```python\n(.*?)```", SEVERAL_DEVICES.read_text(), flags=re.S)
+    (tmp_path / "train.py").write_text(program)
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
+    printed = run(toolkit, torch_npu, *launch, str(tmp_path / "train.py"), ASCEND_EP_DEVICES="2")
+    (first, gradient), (second, other) = sorted(line.split() for line in printed.splitlines())
+    assert (first, second, gradient) == ("0", "1", other)
 
 
 def test_the_page_counts_the_operators(toolkit: Path) -> None:
