@@ -69,4 +69,4 @@ def test_loaded_compiled_and_computed(run: Runner, folder: Path, toolkit: Path) 
 def test_without_the_converter(run: Runner, folder: Path) -> None:
     got = results(run("operators.c", folder, PATH="/nowhere", ASCEND_HOME_PATH=""))
     assert got["compiled"].startswith("200006 0")
-    assert "operators are compiled by ascend-atc" in got["compiled"]
+    assert "the operator is compiled by ascend-atc" in got["compiled"]
