@@ -1,24 +1,18 @@
-/* converter.c - starting ascend-atc, and what it said. */
+/* converter.c - conversions, and what ascend-atc said of them. */
 #include "converter.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "acl/acl.h"
+#include "converter_process.h"
 #include "error.h"
 #include "log_file.h"
 
-extern char **environ;
-
-#define MAX_FLAGS 60
 #define MAX_PATH 1100
 #define MAX_LINE 700
 
@@ -60,38 +54,18 @@ static void read_said(const char *path, char *reason, size_t bytes) {
     if (file) fclose(file);
 }
 
-static int spawn(const char *program, char *const arguments[], const char *log, int *status) {
-    pid_t child;
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    posix_spawn_file_actions_adddup2(&actions, 1, 2);
-    int failed = posix_spawnp(&child, program, &actions, NULL, arguments, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (failed) return failed;
-    while (waitpid(child, status, 0) < 0 && errno == EINTR) continue;
-    return 0;
-}
-
 aclError asc_convert(const char *folder, const char *const flags[], const char *what) {
-    char program[MAX_PATH] = "ascend-atc", log[MAX_PATH], reason[MAX_LINE], *arguments[MAX_FLAGS + 2] = {program};
-    const char *home = getenv("ASCEND_HOME_PATH");
-    int n = 0;
-    for (; flags[n]; n++) {
-        if (n == MAX_FLAGS) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "%s: more than %d options", what, MAX_FLAGS);
-        arguments[n + 1] = (char *)flags[n];
-    }
+    char log[MAX_PATH], reason[MAX_LINE];
     snprintf(log, sizeof log, "%s/log", folder);
-    if (home) snprintf(program, sizeof program, "%s/bin/ascend-atc", home);
-    if (!home || access(program, X_OK) != 0) snprintf(program, sizeof program, "ascend-atc");
-    int status = 0, failed = spawn(program, arguments, log, &status);
-    if (failed || (WIFEXITED(status) && WEXITSTATUS(status) == 127))
+    int status = asc_converter_run(flags, log);
+    if (status == ASC_NO_CONVERTER)
         return asc_acl_fail(
             ACL_ERROR_FEATURE_UNSUPPORTED,
             "%s is compiled by ascend-atc, which is not on the PATH, nor in $ASCEND_HOME_PATH/bin; source the "
             "set_env.sh that `ascend-ep toolkit` made",
             what);
     read_said(log, reason, sizeof reason);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return ACL_SUCCESS;
-    return asc_acl_fail(ACL_ERROR_GE_FAILURE, "ascend-atc refuses %s: %s", what, reason);
+    if (status == 0) return ACL_SUCCESS;
+    return asc_acl_fail(ACL_ERROR_GE_FAILURE, "ascend-atc %s %s: %s", status < 0 ? "ended at" : "refuses", what,
+                        reason);
 }
