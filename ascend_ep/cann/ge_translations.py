@@ -112,6 +112,9 @@ def on_images(b: Builder, compute: Callable[[str], str]) -> Sequence[str]:
 def conv(b: Builder) -> Sequence[str]:
     top, bottom, left, right = b.attr("pads", [0, 0, 0, 0])
     only("offset_x", 0)(b)
+    if b.attr("auto_pad") is not None:  # onnxruntime-cann's: ONNX's attributes, with pads in ONNX's order
+        bottom, left = left, bottom
+    b.attr("dim_size"), b.attr("trans_2d")
     weights = b.tensor(1).format
     if weights not in ("ND", "NCHW", "NHWC", "HWCN"):
         raise b.wrong("format", f"weights are NCHW, NHWC or HWCN, not {weights}.")
@@ -125,7 +128,7 @@ def conv(b: Builder) -> Sequence[str]:
             strides=spatial(b, "strides", [1, 1]),
             dilations=spatial(b, "dilations", [1, 1]),
             pads=[top, left, bottom, right],
-            group=b.attr("groups", 1),
+            group=b.attr("groups", 1, also="group"),
         )
 
     return on_images(b, compute)
