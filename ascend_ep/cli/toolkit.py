@@ -58,7 +58,7 @@ LIBRARIES = (
     "profapi",
 )
 #: Those of the graph engine's C++ interface: onnxruntime-cann and programs that compile models link them.
-ENGINE_LIBRARIES = ("ge_runner", "ge_compiler", "graph", "fmk_parser", "fmk_onnx_parser")
+ENGINE_LIBRARIES = ("ascend_ge", "ge_runner", "ge_compiler", "graph", "fmk_parser", "fmk_onnx_parser")
 #: Where build files of projects look for op_build.
 OP_BUILD = ("tools/opbuild", "toolkit/tools/opbuild", "compiler/tools/opbuild")
 #: Folders of CANN's releases in which headers and libraries were.

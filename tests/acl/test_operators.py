@@ -38,7 +38,7 @@ def results(done: Run) -> dict[str, str]:
     assert done.status == 0, done.err
     rows = [line for line in done.out.splitlines() if line]
     names = ("loaded", "absent", "other types", "softmax", "other attributes", "cast", "compiled", "product")
-    names += ("handle", "by handle", "too few", "gone")
+    names += ("handle", "by handle", "too few", "gone", "row", "number")
     return {name: row[len(name) + 1 :] for row in rows for name in names if row.startswith(f"{name} ")}
 
 
