@@ -1,7 +1,7 @@
 """A model through onnxruntime-cann: MODEL.onnx INPUTS.npz OUTPUTS.npz [NAME=VALUE ..].
 
-Runs with the Python that has onnxruntime-cann, in the toolkit's environment; the last words are options of the
-provider. Prints how many nodes each provider ran.
+Runs with the Python that has onnxruntime-cann, in the toolkit's environment; the last words are options of
+the provider. Prints how many nodes each provider ran.
 """
 
 from __future__ import annotations
