@@ -33,7 +33,8 @@ CLOSE, HALF = 1e-5, 1e-2
 GRAPHS = """
 abs add_bcast argmax_keepdims_example averagepool_2d_strides clip_example concat_2d_axis_0
 conv_with_strides_padding convtranspose_pads cosh cumsum_1d div elu gather_0 gelu_default_1
-gemm_all_attributes globalaveragepool gru_defaults hardmax_one_hot instancenorm_example layer_normalization_2d_axis0 lstm_defaults
+gemm_all_attributes globalaveragepool gru_defaults hardmax_one_hot instancenorm_example
+layer_normalization_2d_axis0 lstm_defaults
 matmul_3d maxpool_2d_pads mod_broadcast not_2d pow_example roialign_aligned_false softmax_axis_0
 """
 SINGLES = """
