@@ -145,7 +145,9 @@ def test_the_page_and_what_options_do(run: Program, tmp_path: Path) -> None:
     kept.write_bytes(b"no bundle")
     assert "aclmdlLoadFromFile" in run("run.py", fails=True)
     (tmp_path / "run.py").write_text(program.replace('"device_id": 0', '"device_id": 7'))
-    assert "Invalid device ID: 7" in run("run.py", fails=True)
+    printed = run("run.py")  # onnxruntime says so, and goes on without the provider
+    assert "Invalid device ID: 7" in printed
+    assert "['CPUExecutionProvider']" in printed
     kept.unlink()
     (tmp_path / "run.py").write_text(program.replace("must_keep_origin_dtype", "no_such_mode"))
     assert "ascend-atc refuses the graph" in run("run.py", fails=True)
