@@ -112,6 +112,9 @@ def on_images(b: Builder, compute: Callable[[str], str]) -> Sequence[str]:
 def conv(b: Builder) -> Sequence[str]:
     top, bottom, left, right = b.attr("pads", [0, 0, 0, 0])
     only("offset_x", 0)(b)
+    if b.attr("auto_pad") is not None:  # onnxruntime-cann's: ONNX's attributes, with pads in ONNX's order
+        bottom, left = left, bottom
+    b.attr("dim_size"), b.attr("trans_2d")
     weights = b.tensor(1).format
     if weights not in ("ND", "NCHW", "NHWC", "HWCN"):
         raise b.wrong("format", f"weights are NCHW, NHWC or HWCN, not {weights}.")
@@ -125,7 +128,7 @@ def conv(b: Builder) -> Sequence[str]:
             strides=spatial(b, "strides", [1, 1]),
             dilations=spatial(b, "dilations", [1, 1]),
             pads=[top, left, bottom, right],
-            group=b.attr("groups", 1),
+            group=b.attr("groups", 1, also="group"),
         )
 
     return on_images(b, compute)
@@ -151,6 +154,52 @@ def pool(op_type: str) -> Build:
         return on_images(b, lambda x: b.add(op_type, x, kernel_shape=kernel, strides=strides, auto_pad=auto))
 
     return build
+
+
+def pool_with_pads(op_type: str) -> Build:
+    """Of the versions whose padding is calculated from `pads`: top, bottom, left, right for H and W."""
+
+    def build(b: Builder) -> Sequence[str]:
+        mode = b.attr("padding_mode", "CALCULATED")
+        if mode not in ("SAME", "VALID", "CALCULATED"):
+            raise b.wrong("padding_mode", "it must be SAME, VALID or CALCULATED.")
+        kernel, strides = spatial(b, "ksize", [1, 1]), spatial(b, "strides", [1, 1])
+        top, bottom, left, right = b.attr("pads", [0, 0, 0, 0])
+        placed: dict[str, Any] = {"auto_pad": "SAME_UPPER" if mode == "SAME" else mode}
+        if mode == "CALCULATED":
+            placed = {"pads": [top, left, bottom, right], "ceil_mode": int(b.attr("ceil_mode", False))}
+        b.attr("ceil_mode")
+        if op_type == "AveragePool":
+            placed["count_include_pad"] = int(not b.attr("exclusive", True))
+        if b.attr("global_pooling", False):
+            return on_images(b, lambda x: b.add(f"Global{op_type}", x))
+        return on_images(b, lambda x: b.add(op_type, x, kernel_shape=kernel, strides=strides, **placed))
+
+    return build
+
+
+def batch_norm(b: Builder) -> Sequence[str]:
+    """Of inference: the statistics that come are those that go, twice."""
+    if b.attr("is_training", True):
+        raise b.wrong("is_training", "only inference, false, is computed here.")
+    order, epsilon = layout(b), b.attr("epsilon", 1e-4)
+    of_channels = b.inputs[1:5]
+    if b.rank(0) < 4 or order == "NCHW":
+        y = [b.add("BatchNormalization", b.input(0), *of_channels, epsilon=epsilon)]
+    else:
+        y = list(on_images(b, lambda x: b.add("BatchNormalization", x, *of_channels, epsilon=epsilon)))
+    count = len(b.desc.outputs)
+    if count > 5:
+        raise b.wrong("outputs", "a third reserve space is no part of it here.")
+    mean, variance = b.input(3), b.input(4)
+    return [*y, *(b.add("Identity", name) for name in (mean, variance, mean, variance)[: count - 1])]
+
+
+def fill(b: Builder) -> Sequence[str]:
+    """The value of one number, in a shape of integers."""
+    dims = b.constant(np.array(b.ints(0, "dims"), np.int64))
+    scalar = b.add("Reshape", b.input(1), b.constant(np.array([1], np.int64)))
+    return [b.add("Expand", scalar, dims)]
 
 
 def softmax(op_type: str) -> Build:

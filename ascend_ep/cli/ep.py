@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from ascend_ep.cli import build_config, cannlog, completion, npu_smi, toolkit
+from ascend_ep.cli import build_config, cannlog, completion, converter, npu_smi, toolkit
 from ascend_ep.cli.command import Parser, command
 from ascend_ep.cli.doctor import examine
 from ascend_ep.cli.older_tools import OLDER_TOOLS, run_older_tool
@@ -56,6 +56,8 @@ def command_parser() -> argparse.ArgumentParser:
     command = commands.add_parser("cannlog", help="what processes logged, where CANN's users look for it")
     cannlog.add_arguments(command)
     command.set_defaults(run=cannlog.run)
+    command = commands.add_parser("converter", help="what libascendcl starts to compile operators and graphs")
+    command.set_defaults(run=lambda given: converter.run())
     command = commands.add_parser("completion", help="a script that completes commands and flags in a shell")
     completion.add_arguments(command)
     command.set_defaults(run=lambda given: completion.run(given, parser))

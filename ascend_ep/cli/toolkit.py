@@ -38,9 +38,6 @@ LIBRARIES = (
     "opapi",
     "nnopbase",
     "hccl",
-    "ge_runner",
-    "graph",
-    "fmk_parser",
     "ascend_protobuf",
     "atb",
     "ascend_hal",
@@ -60,6 +57,8 @@ LIBRARIES = (
     "runtime",
     "profapi",
 )
+#: Those of the graph engine's C++ interface: onnxruntime-cann and programs that compile models link them.
+ENGINE_LIBRARIES = ("ascend_ge", "ge_runner", "ge_compiler", "graph", "fmk_parser", "fmk_onnx_parser")
 #: Where build files of projects look for op_build.
 OP_BUILD = ("tools/opbuild", "toolkit/tools/opbuild", "compiler/tools/opbuild")
 #: Folders of CANN's releases in which headers and libraries were.
@@ -130,6 +129,9 @@ def make(folder: Path) -> Path:
     folder = folder.absolute()
     _take(folder)
     machine = platform.machine()
+    engine = PACKAGE / "lib" / "libascend_ge.so"
+    if not engine.exists():  # built where there was no C++ compiler
+        engine = PACKAGE / "lib" / "libascendcl.so"
     for part in ("", *(f"{p}/" for p in PARTS)):
         for headers in ("acl", "aclnn", "aclnnop", "hccl"):
             _link(folder / f"{part}include" / headers, PACKAGE / "include" / headers)
@@ -140,6 +142,8 @@ def make(folder: Path) -> Path:
             _link(folder / libraries / "libascend_rt.so", PACKAGE / "lib" / "libascend_rt.so")
             for name in LIBRARIES:
                 _link(folder / libraries / f"lib{name}.so", PACKAGE / "lib" / "libascendcl.so")
+            for name in ENGINE_LIBRARIES:
+                _link(folder / libraries / f"lib{name}.so", engine)
     for name in ("latest", "ascend-toolkit", f"{machine}-linux"):
         _link(folder / name, Path("."))
     _script(folder / "tools" / "ascendc" / "asc_launchers", ("ascend_ep.cli.launchers_tool",))

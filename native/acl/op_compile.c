@@ -1,24 +1,16 @@
 /* op_compile.c - aclop's compilation: the converter (ascend-atc --singleop) makes a bundle, which is loaded. */
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "acl/acl_op_compiler.h"
+#include "converter.h"
 #include "memory.h"
 #include "numbers.h"
 #include "op_execute.h"
 #include "settings.h"
 #include "text.h"
-
-extern char **environ;
 
 /* ---- options ------------------------------------------------------------------------------------------ */
 
@@ -166,38 +158,8 @@ static bool write_file(const char *path, const char *text) {
     return fclose(file) == 0 && written;
 }
 
-/* The first lines of what the converter said that begin with a code. */
-static void read_reason(const char *path, char *reason, size_t bytes) {
-    char line[600];
-    FILE *file = fopen(path, "re");
-    snprintf(reason, bytes, "it said nothing");
-    while (file && fgets(line, sizeof line, file))
-        if (line[0] == 'E' && line[1] >= '0' && line[1] <= '9') {
-            line[strcspn(line, "\n")] = 0;
-            snprintf(reason, bytes, "%s", line);
-            break;
-        }
-    if (file) fclose(file);
-}
-
-static int spawn(const char *program, char *const arguments[], const char *log, int *status) {
-    pid_t child;
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    posix_spawn_file_actions_adddup2(&actions, 1, 2);
-    int failed = posix_spawnp(&child, program, &actions, NULL, arguments, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (failed) return failed;
-    while (waitpid(child, status, 0) < 0 && errno == EINTR) continue;
-    return 0;
-}
-
-/* Runs ascend-atc: that of the toolkit folder, else of the path. */
-static aclError convert(const char *folder, const char *log) {
-    char list[300], output[300], soc[100], precision[200], program[1100] = "ascend-atc";
-    const char *home = getenv("ASCEND_HOME_PATH");
-    struct stat info;
+static aclError convert(const char *folder) {
+    char list[ASC_FOLDER_BYTES + 30], output[ASC_FOLDER_BYTES + 30], soc[100], precision[200];
     snprintf(list, sizeof list, "--singleop=%s/op.json", folder);
     snprintf(output, sizeof output, "--output=%s/out", folder);
     snprintf(soc, sizeof soc, "--soc_version=%s", asc_get_settings()->soc);
@@ -209,50 +171,23 @@ static aclError convert(const char *folder, const char *log) {
                        : "must_keep_origin_dtype");
     free(newer);
     free(older);
-    if (home) snprintf(program, sizeof program, "%s/bin/ascend-atc", home);
-    if (!home || stat(program, &info) != 0) snprintf(program, sizeof program, "ascend-atc");
-    char *const arguments[] = {program, list, output, soc, precision, NULL};
-    int status = 0, failed = spawn(program, arguments, log, &status);
-    if (failed || (WIFEXITED(status) && WEXITSTATUS(status) == 127))
-        return asc_acl_fail(
-            ACL_ERROR_FEATURE_UNSUPPORTED,
-            "operators are compiled by ascend-atc, which is not on the PATH, nor in $ASCEND_HOME_PATH/bin; source "
-            "the set_env.sh that `ascend-ep toolkit` made, or load operators with aclopSetModelDir");
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return ACL_SUCCESS;
-    char reason[600];
-    read_reason(log, reason, sizeof reason);
-    return asc_acl_fail(ACL_ERROR_GE_FAILURE, "ascend-atc refuses the operator: %s", reason);
-}
-
-static void remove_folder(const char *folder) {
-    DIR *dir = opendir(folder);
-    const struct dirent *entry;
-    while (dir && (entry = readdir(dir)) != NULL) {
-        char path[700];
-        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, "..")) continue;
-        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        if (unlink(path) != 0) remove_folder(path);
-    }
-    if (dir) closedir(dir);
-    rmdir(folder);
+    return asc_convert(folder, (const char *const[]){list, output, soc, precision, NULL}, "the operator");
 }
 
 static aclError compile(const asc_op *op) {
-    char folder[] = "/tmp/ascend_ep-op-XXXXXX", path[60], log[60], out[60];
+    char folder[ASC_FOLDER_BYTES], path[ASC_FOLDER_BYTES + 30];
     char *text = describe(op);
     if (!text) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
-    if (!mkdtemp(folder)) {
-        free(text);
-        return asc_acl_fail(ACL_ERROR_WRITE_FILE, "no folder can be made under /tmp: %s", strerror(errno));
+    aclError code = asc_make_folder(folder);
+    if (code == ACL_SUCCESS) {
+        snprintf(path, sizeof path, "%s/op.json", folder);
+        code =
+            write_file(path, text) ? convert(folder) : asc_acl_fail(ACL_ERROR_WRITE_FILE, "%s can't be written", path);
+        snprintf(path, sizeof path, "%s/out", folder);
+        if (code == ACL_SUCCESS) code = asc_op_add_folder(path);
+        asc_remove_folder(folder);
     }
-    snprintf(path, sizeof path, "%s/op.json", folder);
-    snprintf(log, sizeof log, "%s/log", folder);
-    snprintf(out, sizeof out, "%s/out", folder);
-    aclError code =
-        write_file(path, text) ? convert(folder, log) : asc_acl_fail(ACL_ERROR_WRITE_FILE, "%s can't be written", path);
     free(text);
-    if (code == ACL_SUCCESS) code = asc_op_add_folder(out);
-    remove_folder(folder);
     return code;
 }
 

@@ -76,7 +76,8 @@ uint32_t asc_op_place(const asc_io *io) {
 static bool same_tensor(const asc_io *io, const asc_desc *desc) {
     if (io->type != desc->type) return false;
     /* A scalar and one element are the same operand. */
-    if (io->rank != desc->shape.rank) return io->rank + desc->shape.rank == 1 && asc_desc_elements(desc) == 1;
+    if (io->rank != desc->shape.rank)
+        return io->rank + desc->shape.rank == 1 && asc_desc_elements(desc) == 1 && (io->rank == 0 || io->dims[0] == 1);
     for (int32_t d = 0; d < io->rank; d++) {
         int64_t size = desc->shape.dims[d];
         bool in_range = io->dims[d] < 0 && size >= io->least[d] && (io->most[d] < 0 || size <= io->most[d]);

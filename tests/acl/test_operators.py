@@ -38,7 +38,7 @@ def results(done: Run) -> dict[str, str]:
     assert done.status == 0, done.err
     rows = [line for line in done.out.splitlines() if line]
     names = ("loaded", "absent", "other types", "softmax", "other attributes", "cast", "compiled", "product")
-    names += ("handle", "by handle", "too few", "gone")
+    names += ("handle", "by handle", "too few", "gone", "row", "number")
     return {name: row[len(name) + 1 :] for row in rows for name in names if row.startswith(f"{name} ")}
 
 
@@ -57,6 +57,8 @@ def test_loaded_compiled_and_computed(run: Runner, folder: Path, toolkit: Path) 
     assert np.allclose(values(got["softmax"]), (e / e.sum(1, keepdims=True)).ravel(), rtol=1e-5)
     assert np.allclose(values(got["cast"]), [7, -8, 9, 1, 2, 3])
     assert np.allclose(values(got["compiled"]), (x * x).ravel())
+    assert np.allclose(values(got["row"]), [1, 2, 3, 1, 2, 3])
+    assert np.allclose(values(got["number"]), [5] * 6)
     assert np.allclose(values(got["product"]), (2 * x @ x.T).ravel() + np.arange(4))
     assert np.allclose(values(got["by handle"]), (x + x).ravel())
     assert (got["handle"], got["too few"], got["gone"]) == ("0", "100000", "100000")
@@ -69,4 +71,4 @@ def test_loaded_compiled_and_computed(run: Runner, folder: Path, toolkit: Path) 
 def test_without_the_converter(run: Runner, folder: Path) -> None:
     got = results(run("operators.c", folder, PATH="/nowhere", ASCEND_HOME_PATH=""))
     assert got["compiled"].startswith("200006 0")
-    assert "operators are compiled by ascend-atc" in got["compiled"]
+    assert "the operator is compiled by ascend-atc" in got["compiled"]

@@ -62,7 +62,28 @@ def convolution(x: np.ndarray, w: np.ndarray) -> np.ndarray:
     return np.einsum("nchwij,ocij->nohw", windows, w)
 
 
+def averages(x: np.ndarray, counted: Any) -> np.ndarray:
+    """Over windows of 2 by 2 with a row of padding above; `counted`: elements of each row of windows."""
+    return above(x, 0.0).reshape(1, 2, 3, 2, 3, 2).sum((3, 5)) / counted
+
+
+def above(x: np.ndarray, value: float) -> np.ndarray:
+    return np.pad(x, ((0, 0), (0, 0), (1, 0), (0, 0)), constant_values=value)
+
+
+def normalised(x: np.ndarray, scale: Any, offset: Any, mean: Any, variance: Any) -> np.ndarray:
+    scale, offset, mean, variance = (v.reshape(3, 1, 1) for v in (scale, offset, mean, variance))
+    return (x - mean) / np.sqrt(variance + 0.5) * scale + offset
+
+
 IMAGE, LAST = {"format": "NCHW"}, {"format": "NHWC"}
+AVERAGE: dict[str, Any] = {
+    "inputs": [tensor(1, 2, 5, 6)],
+    "output": tensor(1, 2, 3, 3),
+    "ksize": [1, 1, 2, 2],
+    "strides": [1, 1, 2, 2],
+    "pads": [1, 0, 0, 0],
+}
 CASES: dict[str, tuple[dict[str, Any], Callable[..., Any]]] = {
     "Add": (
         op("Add", [tensor(3, 3, type="int32")] * 2, tensor(3, 3, type="int32")),
@@ -207,6 +228,45 @@ CASES: dict[str, tuple[dict[str, Any], Callable[..., Any]]] = {
         ),
         lambda x: x.reshape(1, 3, 2, 3, 2, 2).max((2, 4)),
     ),
+    "MaxPoolV3": (
+        op(
+            "MaxPoolV3",
+            [tensor(1, 2, 5, 6)],
+            tensor(1, 2, 3, 3),
+            ksize=[1, 1, 2, 2],
+            strides=[1, 1, 2, 2],
+            padding_mode="CALCULATED",
+            pads=[1, 0, 0, 0],
+            data_format="NCHW",
+            global_pooling=False,
+            ceil_mode=False,
+        ),
+        lambda x: above(x, -np.inf).reshape(1, 2, 3, 2, 3, 2).max((3, 5)),
+    ),
+    "AvgPoolV2 with what is outside": (op("AvgPoolV2", **AVERAGE, exclusive=False), lambda x: averages(x, 4)),
+    "AvgPoolV2": (op("AvgPoolV2", **AVERAGE), lambda x: averages(x, np.array([[2.0], [4.0], [4.0]]))),
+    "global AvgPoolV2": (
+        op("AvgPoolV2", [tensor(1, 2, 5, 6)], tensor(1, 2, 1, 1), global_pooling=True, ksize=[1, 1, 5, 6]),
+        lambda x: x.mean((2, 3), keepdims=True),
+    ),
+    "BatchNorm": (
+        op(
+            "BatchNorm",
+            [
+                tensor(2, 3, 2, 2, **IMAGE),
+                tensor(3),
+                tensor(3),
+                tensor(3),
+                constant([1.0, 2.0, 4.0], "float32"),
+            ],
+            [tensor(2, 3, 2, 2, **IMAGE), *[tensor(3)] * 4],
+            epsilon=0.5,
+            is_training=False,
+        ),
+        lambda x, *of: normalised(x, *of, np.array([1.0, 2.0, 4.0])),
+    ),
+    "Fill": (op("Fill", [constant([2, 3]), tensor(1)], tensor(2, 3)), lambda x: np.broadcast_to(x, (2, 3))),
+    "Flatten": (op("Flatten", [tensor(2, 3, 4)], tensor(6, 4), axis=2), lambda x: x.reshape(6, 4)),
     "BiasAdd": (
         op("BiasAdd", [tensor(1, 3, 2, 2, **IMAGE), tensor(3)], tensor(1, 3, 2, 2, **IMAGE)),
         lambda x, b: x + b.reshape(3, 1, 1),
@@ -232,7 +292,7 @@ def test_every_operator_of_a_list(capsys: pytest.CaptureFixture[str]) -> None:
         for given in session.get_inputs():
             values = generator.standard_normal(given.shape)
             feeds[given.name] = (values * 5).astype(np.int32 if "int32" in given.type else np.float32)
-        (found,) = session.run(None, feeds)
+        found, *_ = session.run(None, feeds)
         if wanted is not None:
             exact = wanted(*(v.astype(np.float64) if v.dtype == np.float32 else v for v in feeds.values()))
             np.testing.assert_allclose(found, exact, rtol=1e-5, atol=1e-5, err_msg=name)

@@ -67,6 +67,21 @@ int main(int argc, char **argv) {
                                 stream),
          out, 6);
 
+    /* A row of three and one number: the bundle of the one isn't the other's. */
+    aclTensorDesc *row = aclCreateTensorDesc(ACL_FLOAT, 1, dims + 1, ACL_FORMAT_ND);
+    aclTensorDesc *scalar = aclCreateTensorDesc(ACL_FLOAT, 0, NULL, ACL_FORMAT_ND);
+    aclDataBuffer *three = buffer(x + 1, 3 * sizeof *x), *number = buffer(x + 5, sizeof *x);
+    aclopAttr *shape = aclopCreateAttr();
+    aclopSetAttrListInt(shape, "shape", 2, dims);
+    show("row",
+         aclopCompileAndExecuteV2("BroadcastToD", 1, &row, &three, 1, one, outs, shape, ACL_ENGINE_SYS, ACL_COMPILE_SYS,
+                                  NULL, stream),
+         out, 6);
+    show("number",
+         aclopCompileAndExecuteV2("BroadcastToD", 1, &scalar, &number, 1, one, outs, shape, ACL_ENGINE_SYS,
+                                  ACL_COMPILE_SYS, NULL, stream),
+         out, 6);
+
     /* [2,3] by its own transpose, twice, and one of what is there. */
     static const float scale[2] = {2, 1};
     aclDataBuffer *scales = buffer(scale, sizeof scale), *square = buffer(x, 4 * sizeof(float));
