@@ -49,11 +49,13 @@ aclError asc_acl_fail(aclError code, const char *format, ...) {
     localtime_r(&now.tv_sec, &day);
     strftime(date, sizeof date, "%Y-%m-%d-%H:%M:%S", &day);
     const char *function = state.site.function ? state.site.function : "AscendCL";
-    snprintf(state.text, sizeof state.text, "%s: [PID: %d] %s.%03ld %s failed with %d: %s.\n", number_of(code),
-             (int)getpid(), date, now.tv_nsec / 1000000, function, code, what);
+    char number[16]; /* codes of the media functions are written as bits */
+    snprintf(number, sizeof number, code < 0 ? "0x%X" : "%d", (unsigned)code);
+    snprintf(state.text, sizeof state.text, "%s: [PID: %d] %s.%03ld %s failed with %s: %s.\n", number_of(code),
+             (int)getpid(), date, now.tv_nsec / 1000000, function, number, what);
     state.code = code;
     char told[ASC_TEXT_BYTES];
-    snprintf(told, sizeof told, "%.100s failed with %d: %s", function, code, what);
+    snprintf(told, sizeof told, "%.100s failed with %s: %s", function, number, what);
     asc_log_line(ACL_ERROR, "ASCENDCL", "libascendcl.so", told);
     asc_report_failure(state.site, code, what);
     return code;

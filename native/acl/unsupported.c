@@ -271,11 +271,7 @@ NONE_HERE(size_t, acltdtGetDataSizeFromItem, (const acltdtDataItem *dataItem), 0
 NONE_HERE(size_t, acltdtGetDimNumFromItem, (const acltdtDataItem *dataItem), 0, CHANNELS);
 NOT_HERE(acltdtGetDimsFromItem, (const acltdtDataItem *dataItem, int64_t *dims, size_t dimNum), CHANNELS);
 
-#define PICTURES \
-    "this step is of the DVPP hardware; use a library for images, or AIPP in the model (atc --insert_op_conf)"
-NOT_HERE(acldvppVpcConvertColorAsync,
-         (acldvppChannelDesc * channelDesc, acldvppPicDesc *inputDesc, acldvppPicDesc *outputDesc, aclrtStream stream),
-         PICTURES);
+#define PICTURES "it is done by the second version's functions (acl/dvpp/hi_dvpp.h), hi_mpi_vpc_pyrdown and its kin"
 NOT_HERE(acldvppVpcPyrDownAsync,
          (acldvppChannelDesc * channelDesc, acldvppPicDesc *inputDesc, acldvppPicDesc *outputDesc, void *reserve,
           aclrtStream stream),
