@@ -99,6 +99,10 @@ size_t asc_pixels_bytes(const asc_picture *p) {
     return most;
 }
 
+uint32_t asc_pixel_channels(acldvppPixelFormat format) {
+    return layout_of(format).count;
+}
+
 uint32_t asc_pixel_bytes(acldvppPixelFormat format) {
     layout l = layout_of(format);
     return !l.count ? 0 : l.apart || l.count == 1 ? 1 : l.across == 2 ? 2 : l.count;

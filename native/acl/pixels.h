@@ -40,6 +40,7 @@ asc_pixels asc_pixels_at(const asc_picture *p, uint8_t *base);
 size_t asc_pixels_bytes(const asc_picture *p);
 /* Bytes of a row for each pixel, those of planes apart not counted; 0: no format of bytes. */
 uint32_t asc_pixel_bytes(acldvppPixelFormat format);
+uint32_t asc_pixel_channels(acldvppPixelFormat format);
 /* Bytes that a picture takes with its strides. */
 size_t asc_picture_room(const asc_picture *p);
 

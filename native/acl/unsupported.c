@@ -143,7 +143,6 @@ NOT_HERE(aclmdlRIDebugPrint, (aclmdlRI modelRI), CAPTURE);
 NOT_HERE(aclmdlRIDebugJsonPrint, (aclmdlRI modelRI, const char *path, uint32_t flags), CAPTURE);
 
 #define AIPP "parameters of AIPP are in the bundle (ascend-om inspect)"
-NOT_HERE(aclmdlGetAippDataSize, (uint64_t batchSize, size_t *size), AIPP);
 NOT_HERE(aclmdlGetFirstAippInfo, (uint32_t modelId, size_t index, aclAippInfo *aippInfo), AIPP);
 
 #define DUMP "the values of nodes are shown by ascend-om and by ascend_ep.InferenceSession"
