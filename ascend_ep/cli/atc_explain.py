@@ -64,7 +64,7 @@ TRIGGERS: dict[str, str] = {
     "E10052": "A file of --insert_op_conf that can't be read (its line and column are named) or doesn't "
     "fit the input that it is about.",
     "E10054": "No --model, --output or --soc_version in mode 0, no --model in mode 3.",
-    "E10055": "Models of other frameworks, modes 5, 7 and 30, dynamic AIPP.",
+    "E10055": "Models of other frameworks, modes 5, 7 and 30.",
     "E10056": "--precision_mode together with --precision_mode_v2.",
     "E10057": "Any flag but --om beside --mode=6.",
     "E10410": "A file that a flag names, and that isn't there or is no file.",

@@ -143,7 +143,7 @@ FLAGS: tuple[Flag, ...] = (
         "",
         ("0", "1"),
     ),
-    Flag("insert_op_conf", "file", "AIPP: aipp_op {...} for inputs that become bytes; static ones"),
+    Flag("insert_op_conf", "file", "AIPP: aipp_op {...} for inputs that become bytes"),
     Flag("fusion_switch_file", "file", "JSON that switches fusion rules; writes fusion_result.json"),
     Flag("fusion_report", "optional", "Show what each fusion would save and why it is made; =FILE for JSON"),
     Flag("input_shape_range", "text", '"name:[1~10,3,..]" or "[..],[..]"; deprecated --input_shape'),

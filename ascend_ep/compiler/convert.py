@@ -14,7 +14,7 @@ from functools import partial
 import onnx_ir as ir
 
 from ascend_ep.cann.soc import Soc, find_soc
-from ascend_ep.compiler.aipp.aipp import insert_aipp, insert_stored, metadata
+from ascend_ep.compiler.aipp.aipp import dynamic_metadata, insert_aipp, insert_stored, metadata
 from ascend_ep.compiler.custom_ops.library_trials import try_libraries
 from ascend_ep.compiler.custom_ops.native_op import FormulaCode
 from ascend_ep.compiler.custom_ops.notices import say_broken_proofs, say_idle_keys, say_unused
@@ -83,6 +83,7 @@ def _convert(source: Source, options: ConvertOptions, dump: Dump) -> Conversion:
     names = node_names(model)
     declare(model, options)
     insert_stored(model, options.preprocessing)
+    dynamic = dynamic_metadata(model, options.aipp)
     preprocessing = (*options.preprocessing, *insert_aipp(model, options.aipp, options.half_inputs))
     options.progress("inferring shapes")
     if options.output_types:
@@ -101,7 +102,7 @@ def _convert(source: Source, options: ConvertOptions, dump: Dump) -> Conversion:
         planned.plan.apart = optional("plan without names of sizes", apart, otherwise=None)
     plan, model, facts = planned.plan, planned.model, planned.facts
     say_idle_keys(planned.semantics, model, facts)
-    plan.meta |= origin(model, options, where) | metadata(preprocessing)
+    plan.meta |= origin(model, options, where) | metadata(preprocessing) | dynamic
     table = partition_table(planned.parts, planned.semantics)
     said = (planned.fusions, preprocessing, tuple(limits))
     conversion = Conversion(plan, table, model, facts, options, where, source, registry, *said)

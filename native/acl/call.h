@@ -2,12 +2,23 @@
 #ifndef ASC_ACL_CALL_H
 #define ASC_ACL_CALL_H
 
+#include "aipp_image.h"
 #include "run.h"
+
+/* Pictures of an input that become its images when the call runs. */
+typedef struct asc_call_images {
+    struct asc_call_images *next;
+    uint32_t input;
+    int64_t dims[4];
+    asc_aipp *parameters;
+    float *images;
+} asc_call_images;
 
 typedef struct asc_acl_call {
     asc_om *om;       /* a reference */
     asc_chain *chain; /* NULL: the model's own */
     uint32_t n_in, n_out;
+    asc_call_images *images;
     void *addresses[]; /* as programs see them: n_in, then n_out; pinned by asc_acl_call_pin */
 } asc_acl_call;
 
@@ -15,6 +26,8 @@ typedef struct asc_acl_call {
 asc_acl_call *asc_acl_call_new(asc_om *om);
 /* How its tensors are bound. */
 const asc_chain *asc_acl_call_chain(const asc_acl_call *call);
+/* Adds pictures of an input, described so; false when there is no memory. */
+bool asc_acl_call_add_images(asc_acl_call *call, uint32_t input, const asc_aipp *parameters, const int64_t *dims);
 /* Once all addresses are set: their memory is in use until asc_acl_call_end. */
 void asc_acl_call_pin(asc_acl_call *call);
 /* Work of a queue: runs it; ends it, whether it ran or not. */

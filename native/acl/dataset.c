@@ -26,6 +26,39 @@ aclmdlDataset *aclmdlCreateDataset(void) {
     return handle;
 }
 
+bool asc_dataset_set_aipp(asc_dataset *dataset, uint32_t input, const asc_aipp *parameters) {
+    asc_dataset_aipp *one = dataset->aipp;
+    while (one && one->input != input) one = one->next;
+    asc_aipp *copy = asc_aipp_copy(parameters);
+    if (!copy || (!one && !(one = calloc(1, sizeof *one)))) {
+        free(copy);
+        return false;
+    }
+    if (!one->parameters) {
+        one->next = dataset->aipp;
+        dataset->aipp = one;
+    }
+    free(one->parameters);
+    one->input = input;
+    one->parameters = copy;
+    return true;
+}
+
+const asc_aipp *asc_dataset_aipp_of(const asc_dataset *dataset, uint32_t input) {
+    const asc_dataset_aipp *one = dataset->aipp;
+    while (one && one->input != input) one = one->next;
+    return one ? one->parameters : NULL;
+}
+
+static void forget_aipp(asc_dataset *dataset) {
+    while (dataset->aipp) {
+        asc_dataset_aipp *one = dataset->aipp;
+        dataset->aipp = one->next;
+        free(one->parameters);
+        free(one);
+    }
+}
+
 static void forget_desc(asc_dataset *dataset, uint32_t index) {
     if (dataset->own_desc[index]) asc_desc_destroy(dataset->descs[index]);
     dataset->descs[index] = NULL;
@@ -38,6 +71,7 @@ aclError aclmdlDestroyDataset(const aclmdlDataset *given) {
     asc_dataset *dataset = asc_handle_take(ASC_KIND_DATASET, given);
     if (!dataset) return asc_handle_fail(ACL_ERROR_INVALID_PARAM, ASC_KIND_DATASET, given, "dataset");
     for (uint32_t i = 0; i < dataset->count; i++) forget_desc(dataset, i);
+    forget_aipp(dataset);
     free(dataset->buffers);
     free(dataset->descs);
     free(dataset->own_desc);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aipp_image.h"
 #include "json.h"
 #include "model.h"
 #include "run.h"
@@ -36,8 +37,11 @@ static void describe_edge(const asc_om *om, uint32_t number, asc_io *io) {
     const uint32_t *indices = asc_model_section(om->model, ASC_SEC_INDICES, &ignored);
     const asc_dim *nodes = asc_model_section(om->model, ASC_SEC_DIMS, &ignored);
     const asc_symbol *symbols = asc_model_section(om->model, ASC_SEC_SYMBOLS, &ignored);
-    *io = (asc_io){
-        .name = asc_model_string(om->model, edge->name), .dtype = edge->dtype, .rank = edge->rank, .edge = number};
+    *io = (asc_io){.name = asc_model_string(om->model, edge->name),
+                   .dtype = edge->dtype,
+                   .rank = edge->rank,
+                   .edge = number,
+                   .aipp_of = ASC_NONE};
     io->type = asc_acl_type(edge->dtype);
     io->format = format_of(om->model, edge->rank);
     for (int32_t i = 0; i < io->rank; i++) {
@@ -55,7 +59,7 @@ static void describe_edge(const asc_om *om, uint32_t number, asc_io *io) {
 static aclError describe_edges(asc_om *om) {
     uint64_t n_edges;
     const asc_edge *edges = asc_model_section(om->model, ASC_SEC_EDGES, &n_edges);
-    om->inputs = calloc(n_edges + 1, sizeof *om->inputs);
+    om->inputs = calloc(2 * n_edges + 1, sizeof *om->inputs); /* with those of gears and of AIPP */
     om->outputs = calloc(n_edges + 1, sizeof *om->outputs);
     if (!om->inputs || !om->outputs) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     for (uint32_t i = 0; i < n_edges; i++) {
@@ -183,8 +187,37 @@ static aclError describe_gears(asc_om *om) {
     chooser->dims[0] = chooser->least[0] = chooser->most[0] = om->n_columns;
     chooser->symbols[0] = ASC_NONE;
     chooser->bytes = om->n_columns * CHOOSER_BYTES_EACH;
-    chooser->edge = ASC_NONE;
+    chooser->edge = chooser->aipp_of = ASC_NONE;
     return ACL_SUCCESS;
+}
+
+/* ---- dynamic AIPP ------------------------------------------------------------------------------------ */
+
+/* Inputs whose pictures the program describes with each run, as the converter notes: {"name": the most bytes}. Each
+ * has one more input beside it, after all others. */
+static void describe_aipp(asc_om *om) {
+    char most[24];
+    const char *noted = asc_meta_of(om->model, "custom:ascend_ep.dynamic_aipp");
+    uint32_t count = om->n_inputs;
+    bool first = true;
+    for (uint32_t i = 0; noted && i < count; i++) {
+        asc_io *io = &om->inputs[i];
+        if (io->edge == ASC_NONE || !asc_json_find(noted, io->name, most, sizeof most)) continue;
+        io->aipp_bytes = io->bytes = strtoull(most, NULL, 10);
+        io->type = ACL_UINT8;
+        asc_io *beside = &om->inputs[om->n_inputs++];
+        *beside = (asc_io){.name = first ? ACL_DYNAMIC_AIPP_NAME : io->name,
+                           .type = ACL_UINT8,
+                           .format = ACL_FORMAT_ND,
+                           .dtype = ASC_UINT8,
+                           .rank = 1,
+                           .bytes = asc_aipp_parameter_bytes(io->most[0] > 0 ? (uint64_t)io->most[0] : ASC_AIPP_MOST),
+                           .edge = ASC_NONE,
+                           .aipp_of = i};
+        beside->dims[0] = beside->least[0] = beside->most[0] = (int64_t)beside->bytes;
+        beside->symbols[0] = ASC_NONE;
+        first = false;
+    }
 }
 
 /* ---- sizes ------------------------------------------------------------------------------------------ */
@@ -238,6 +271,7 @@ aclError asc_om_describe(asc_model *model, asc_om **made) {
     if (code == ACL_SUCCESS) code = list_partitions(om);
     if (code == ACL_SUCCESS) code = describe_gears(om);
     if (code == ACL_SUCCESS) code = describe_sizes(om);
+    if (code == ACL_SUCCESS) describe_aipp(om);
     if (code != ACL_SUCCESS) {
         asc_om_release(om);
         return code;

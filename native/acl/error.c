@@ -45,11 +45,13 @@ static void fail(const char *number, int code, const char *format, va_list argum
     localtime_r(&now.tv_sec, &day);
     strftime(date, sizeof date, "%Y-%m-%d-%H:%M:%S", &day);
     const char *function = state.site.function ? state.site.function : "AscendCL";
-    snprintf(state.text, sizeof state.text, "%s: [PID: %d] %s.%03ld %s failed with %d: %s.\n", number, (int)getpid(),
-             date, now.tv_nsec / 1000000, function, code, what);
+    char written[16]; /* codes of the media functions are written as bits */
+    snprintf(written, sizeof written, code < 0 ? "0x%X" : "%d", (unsigned)code);
+    snprintf(state.text, sizeof state.text, "%s: [PID: %d] %s.%03ld %s failed with %s: %s.\n", number, (int)getpid(),
+             date, now.tv_nsec / 1000000, function, written, what);
     state.code = code;
     char told[ASC_TEXT_BYTES];
-    snprintf(told, sizeof told, "%.100s failed with %d: %s", function, code, what);
+    snprintf(told, sizeof told, "%.100s failed with %s: %s", function, written, what);
     asc_log_line(ACL_ERROR, "ASCENDCL", "libascendcl.so", told);
     asc_report_failure(state.site, code, what);
 }

@@ -79,11 +79,36 @@ static aclError place(const asc_acl_buffer *buffer, const asc_io *io, size_t nee
     return need ? asc_memory_check(buffer->data, need, ASC_PLACE_DEVICE, name) : ACL_SUCCESS;
 }
 
+/* Pictures for dynamic AIPP, and their images to be. */
+static aclError place_pictures(asc_acl_call *r, const asc_dataset *inputs, uint32_t i) {
+    const asc_io *io = &r->om->inputs[i];
+    const asc_tensor *t = &asc_acl_call_chain(r)->edges[io->edge];
+    const asc_aipp *parameters = asc_dataset_aipp_of(inputs, i);
+    if (!parameters)
+        return asc_acl_fail((aclError)ACL_ERROR_GE_AIPP_BATCH_EMPTY,
+                            "input %u [%s] takes pictures that no parameters of AIPP describe; call aclmdlSetInputAIPP",
+                            i, io->name);
+    aclError code = asc_aipp_check(parameters, t->dims);
+    size_t need = asc_aipp_bytes(parameters);
+    if (code == ACL_SUCCESS && need > io->aipp_bytes)
+        code = asc_acl_fail((aclError)ACL_ERROR_GE_PARAM_INVALID,
+                            "the pictures of input %u [%s] have %zu bytes; max_src_image_size is %zu", i, io->name,
+                            need, io->aipp_bytes);
+    if (code == ACL_SUCCESS) code = place(buffer_of(inputs, i, "input"), io, need, "input", i, &r->addresses[i]);
+    if (code == ACL_SUCCESS && !asc_acl_call_add_images(r, i, parameters, t->dims))
+        code = asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for the images of [%s]", io->name);
+    return code;
+}
+
 static aclError place_inputs(asc_acl_call *r, const asc_dataset *inputs) {
     aclError code = ACL_SUCCESS;
     for (uint32_t i = 0; code == ACL_SUCCESS && i < r->n_in; i++) {
         const asc_io *io = &r->om->inputs[i];
         if (io->edge == ASC_NONE) continue;
+        if (io->aipp_bytes) {
+            code = place_pictures(r, inputs, i);
+            continue;
+        }
         size_t need = asc_tensor_bytes(&asc_acl_call_chain(r)->edges[io->edge]);
         code = place(buffer_of(inputs, i, "input"), io, need, "input", i, &r->addresses[i]);
     }

@@ -8,6 +8,14 @@
 /* The most pixels of a side that DVPP decodes. */
 #define ASC_MOST_PIXELS 16384u
 
+typedef struct asc_jpeg_head {
+    uint32_t width, height;
+    int32_t components;
+    acldvppJpegFormat format;
+} asc_jpeg_head;
+
+/* What the head of a JPEG file says. */
+aclError asc_jpeg_read_head(const void *data, uint32_t size, asc_jpeg_head *found);
 /* Decodes into the picture at `to`, which has room for p's strides. Fails with the text set. */
 aclError asc_jpeg_decode(const void *data, size_t size, const asc_picture *p, uint8_t *to);
 /* Encodes YUV 420 semi-planar; at most *size bytes are written to `to`, and *size becomes their number. */

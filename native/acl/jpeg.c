@@ -2,13 +2,7 @@
 #include <stddef.h>
 
 #include "error.h"
-#include "picture.h"
-
-typedef struct head {
-    uint32_t width, height;
-    int32_t components;
-    acldvppJpegFormat format;
-} head;
+#include "image_codec.h"
 
 /* By the sampling of the first component beside that of the others. */
 static acldvppJpegFormat sampling(int32_t components, uint8_t first) {
@@ -24,7 +18,7 @@ static acldvppJpegFormat sampling(int32_t components, uint8_t first) {
 }
 
 /* Goes from segment to segment to the frame's. */
-static aclError read_head(const void *data, uint32_t size, head *found) {
+aclError asc_jpeg_read_head(const void *data, uint32_t size, asc_jpeg_head *found) {
     const uint8_t *bytes = data;
     ASC_NEED(data);
     for (uint32_t at = 2; size > 4 && bytes[0] == 0xFF && bytes[1] == 0xD8 && at + 4 < size && bytes[at] == 0xFF;) {
@@ -36,8 +30,9 @@ static aclError read_head(const void *data, uint32_t size, head *found) {
         }
         bool frame = kind >= 0xC0 && kind <= 0xCF && kind != 0xC4 && kind != 0xC8 && kind != 0xCC;
         if (frame && length >= 11 && length <= size - at - 2) {
-            *found = (head){(uint32_t)bytes[at + 7] << 8 | bytes[at + 8], (uint32_t)bytes[at + 5] << 8 | bytes[at + 6],
-                            bytes[at + 9], sampling(bytes[at + 9], bytes[at + 11])};
+            *found = (asc_jpeg_head){(uint32_t)bytes[at + 7] << 8 | bytes[at + 8],
+                                     (uint32_t)bytes[at + 5] << 8 | bytes[at + 6], bytes[at + 9],
+                                     sampling(bytes[at + 9], bytes[at + 11])};
             return ACL_SUCCESS;
         }
         if (length < 2 || length > size - at - 2) break;
@@ -49,8 +44,8 @@ static aclError read_head(const void *data, uint32_t size, head *found) {
 aclError acldvppJpegGetImageInfoV2(const void *data, uint32_t size, uint32_t *width, uint32_t *height,
                                    int32_t *components, acldvppJpegFormat *format) {
     ASC_ENTER();
-    head found = {0};
-    aclError code = read_head(data, size, &found);
+    asc_jpeg_head found = {0};
+    aclError code = asc_jpeg_read_head(data, size, &found);
     if (code != ACL_SUCCESS) return code;
     if (width) *width = found.width;
     if (height) *height = found.height;
@@ -62,8 +57,8 @@ aclError acldvppJpegGetImageInfoV2(const void *data, uint32_t size, uint32_t *wi
 aclError acldvppJpegGetImageInfo(const void *data, uint32_t size, uint32_t *width, uint32_t *height,
                                  int32_t *components) {
     ASC_ENTER();
-    head found = {0};
-    aclError code = read_head(data, size, &found);
+    asc_jpeg_head found = {0};
+    aclError code = asc_jpeg_read_head(data, size, &found);
     if (code != ACL_SUCCESS) return code;
     if (width) *width = found.width;
     if (height) *height = found.height;
@@ -76,8 +71,8 @@ aclError acldvppJpegPredictDecSize(const void *data, uint32_t dataSize, acldvppP
                                    uint32_t *decSize) {
     ASC_ENTER();
     ASC_NEED(decSize);
-    head found = {0};
-    aclError code = read_head(data, dataSize, &found);
+    asc_jpeg_head found = {0};
+    aclError code = asc_jpeg_read_head(data, dataSize, &found);
     if (code != ACL_SUCCESS) return code;
     uint32_t grey = (found.width + 127) / 128 * 128 * ((found.height + 15) / 16 * 16);
     switch (outputPixelFormat) {

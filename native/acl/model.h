@@ -20,6 +20,8 @@ typedef struct asc_io {
     uint32_t symbols[ASC_MAX_RANK];                  /* of free dims of inputs; else ASC_NONE */
     size_t bytes;                                    /* at the largest sizes; 0: no limit */
     uint32_t edge;                                   /* ASC_NONE: the input that chooses a gear */
+    size_t aipp_bytes;                               /* the most of pictures that dynamic AIPP takes; 0: none */
+    uint32_t aipp_of;                                /* of the input of AIPP's parameters: whose; else ASC_NONE */
     bool is_image;                                   /* that static AIPP takes: NHWC */
     bool is_yuv;                                     /* of it: 420 semi-planar, so its dims have 3/2 of the rows */
 } asc_io;

@@ -23,7 +23,9 @@ void asc_om_release(asc_om *om) {
 }
 
 uint32_t asc_om_chooser(const asc_om *om) {
-    return om->n_inputs && om->inputs[om->n_inputs - 1].edge == ASC_NONE ? om->n_inputs - 1 : ASC_NONE;
+    for (uint32_t i = 0; i < om->n_inputs; i++)
+        if (om->inputs[i].edge == ASC_NONE && om->inputs[i].aipp_of == ASC_NONE) return i;
+    return ASC_NONE;
 }
 
 const char *asc_meta_of(const asc_model *model, const char *key) {

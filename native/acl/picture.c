@@ -239,8 +239,11 @@ SETTER(acldvppSetResizeConfigInterpolation, acldvppResizeConfig, resizeConfig, A
 GETTER(acldvppGetResizeConfigInterpolation, acldvppResizeConfig, resizeConfig, ASC_KIND_RESIZE, asc_setting, uint32_t,
        value, 0);
 
-aclError asc_resize_check(const acldvppResizeConfig *handle) {
-    return get(ASC_KIND_RESIZE, handle, "resizeConfig") ? ACL_SUCCESS : ACL_ERROR_INVALID_PARAM;
+aclError asc_resize_way(const acldvppResizeConfig *handle, bool *nearest) {
+    const asc_setting *setting = get(ASC_KIND_RESIZE, handle, "resizeConfig");
+    if (!setting) return ACL_ERROR_INVALID_PARAM;
+    *nearest = setting->value == 2 || setting->value == 4;
+    return ACL_SUCCESS;
 }
 
 acldvppJpegeConfig *acldvppCreateJpegeConfig(void) {

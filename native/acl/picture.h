@@ -25,8 +25,8 @@ asc_picture *asc_picture_get(const acldvppPicDesc *handle, const char *name);
 asc_acl_region *asc_acl_region_get(const acldvppRoiConfig *handle, const char *name);
 /* A picture of several. */
 acldvppPicDesc *asc_pictures_at(const acldvppBatchPicDesc *handle, uint32_t index, const char *name);
-/* Fails unless the handle is a setting of how to scale. */
-aclError asc_resize_check(const acldvppResizeConfig *handle);
+/* Whether a setting of how to scale takes the nearest pixel; it is bilinear otherwise. */
+aclError asc_resize_way(const acldvppResizeConfig *handle, bool *nearest);
 /* The quality that a setting of how to encode has. */
 aclError asc_jpege_level(const acldvppJpegeConfig *handle, uint32_t *level);
 /* Fails unless the handle is a channel that was created. */

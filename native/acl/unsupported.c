@@ -143,7 +143,6 @@ NOT_HERE(aclmdlRIDebugPrint, (aclmdlRI modelRI), CAPTURE);
 NOT_HERE(aclmdlRIDebugJsonPrint, (aclmdlRI modelRI, const char *path, uint32_t flags), CAPTURE);
 
 #define AIPP "parameters of AIPP are in the bundle (ascend-om inspect)"
-NOT_HERE(aclmdlGetAippDataSize, (uint64_t batchSize, size_t *size), AIPP);
 NOT_HERE(aclmdlGetFirstAippInfo, (uint32_t modelId, size_t index, aclAippInfo *aippInfo), AIPP);
 
 #define DUMP "the values of nodes are shown by ascend-om and by ascend_ep.InferenceSession"
@@ -271,11 +270,7 @@ NONE_HERE(size_t, acltdtGetDataSizeFromItem, (const acltdtDataItem *dataItem), 0
 NONE_HERE(size_t, acltdtGetDimNumFromItem, (const acltdtDataItem *dataItem), 0, CHANNELS);
 NOT_HERE(acltdtGetDimsFromItem, (const acltdtDataItem *dataItem, int64_t *dims, size_t dimNum), CHANNELS);
 
-#define PICTURES \
-    "this step is of the DVPP hardware; use a library for images, or AIPP in the model (atc --insert_op_conf)"
-NOT_HERE(acldvppVpcConvertColorAsync,
-         (acldvppChannelDesc * channelDesc, acldvppPicDesc *inputDesc, acldvppPicDesc *outputDesc, aclrtStream stream),
-         PICTURES);
+#define PICTURES "it is done by the second version's functions (acl/dvpp/hi_dvpp.h), hi_mpi_vpc_pyrdown and its kin"
 NOT_HERE(acldvppVpcPyrDownAsync,
          (acldvppChannelDesc * channelDesc, acldvppPicDesc *inputDesc, acldvppPicDesc *outputDesc, void *reserve,
           aclrtStream stream),

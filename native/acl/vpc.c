@@ -1,76 +1,23 @@
-/* vpc.c - DVPP's scaling, cropping and pasting of pictures in YUV 420 semi-planar and in grey: bilinear, as work of
- * streams. Other pixels are refused. */
+/* vpc.c - DVPP's scaling, cropping and pasting of pictures, and their colours, as work of streams. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "context.h"
 #include "memory.h"
-#include "picture.h"
+#include "pixels.h"
 
 /* One region of a picture, scaled into one of another. */
 typedef struct job {
     asc_picture from, to;
     asc_acl_region crop, paste;
+    bool nearest;
 } job;
-
-static uint32_t rows_of(const asc_picture *p) {
-    return p->height_stride ? p->height_stride : p->height;
-}
-
-static bool has_colour(const asc_picture *p) {
-    return p->format != PIXEL_FORMAT_YUV_400;
-}
-
-static size_t bytes_of(const asc_picture *p) {
-    size_t grey = (size_t)p->width_stride * rows_of(p);
-    return has_colour(p) ? grey + grey / 2 : grey;
-}
-
-/* One plane of `channels` bytes for each pixel; the regions are in its pixels. */
-static void scale(const uint8_t *from, size_t from_pitch, asc_acl_region crop, uint8_t *to, size_t to_pitch,
-                  asc_acl_region paste, uint32_t channels, bool swap) {
-    int64_t sw = (int64_t)crop.right - crop.left + 1, sh = (int64_t)crop.bottom - crop.top + 1;
-    int64_t dw = (int64_t)paste.right - paste.left + 1, dh = (int64_t)paste.bottom - paste.top + 1;
-    for (int64_t y = 0; y < dh; y++) {
-        double v = ((double)y + 0.5) * (double)sh / (double)dh - 0.5;
-        v = v<0 ? 0 : v>(double)(sh - 1) ? (double)(sh - 1) : v;
-        int64_t y0 = (int64_t)v, y1 = y0 + 1 < sh ? y0 + 1 : y0;
-        const uint8_t *top = from + (size_t)(crop.top + y0) * from_pitch,
-                      *low = from + (size_t)(crop.top + y1) * from_pitch;
-        uint8_t *row = to + (size_t)(paste.top + y) * to_pitch;
-        double down = v - (double)y0;
-        for (int64_t x = 0; x < dw; x++) {
-            double u = ((double)x + 0.5) * (double)sw / (double)dw - 0.5;
-            u = u<0 ? 0 : u>(double)(sw - 1) ? (double)(sw - 1) : u;
-            int64_t x0 = (int64_t)u, x1 = x0 + 1 < sw ? x0 + 1 : x0;
-            double right = u - (double)x0;
-            for (uint32_t c = 0; c < channels; c++) {
-                size_t a = (size_t)(crop.left + x0) * channels + c, b = (size_t)(crop.left + x1) * channels + c;
-                double upper = top[a] + right * (top[b] - top[a]), lower = low[a] + right * (low[b] - low[a]);
-                row[(size_t)(paste.left + x) * channels + (swap ? 1 - c : c)] =
-                    (uint8_t)(upper + down * (lower - upper) + 0.5);
-            }
-        }
-    }
-}
-
-static asc_acl_region half(asc_acl_region r) {
-    return (asc_acl_region){r.left / 2, r.right / 2, r.top / 2, r.bottom / 2};
-}
 
 static aclError run_job(void *argument) {
     const job *j = argument;
-    const uint8_t *from = asc_real(j->from.data);
-    uint8_t *to = asc_real(j->to.data);
-    size_t from_grey = (size_t)j->from.width_stride * rows_of(&j->from);
-    size_t to_grey = (size_t)j->to.width_stride * rows_of(&j->to);
-    scale(from, j->from.width_stride, j->crop, to, j->to.width_stride, j->paste, 1, false);
-    if (has_colour(&j->from) && has_colour(&j->to))
-        scale(from + from_grey, j->from.width_stride, half(j->crop), to + to_grey, j->to.width_stride, half(j->paste),
-              2, j->from.format != j->to.format);
-    else if (has_colour(&j->to))
-        memset(to + to_grey, 128, to_grey / 2);
-    return ACL_SUCCESS;
+    asc_pixels from = asc_pixels_at(&j->from, asc_real(j->from.data));
+    asc_pixels to = asc_pixels_at(&j->to, asc_real(j->to.data));
+    if (asc_pixels_draw(&from, j->crop, &to, j->paste, j->nearest, &asc_colours_bt601_wide)) return ACL_SUCCESS;
+    return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for a picture");
 }
 
 static void end_job(void *argument) {
@@ -80,26 +27,31 @@ static void end_job(void *argument) {
     free(j);
 }
 
+static uint32_t rows_of(const asc_picture *p) {
+    return p->height_stride ? p->height_stride : p->height;
+}
+
 static aclError check_picture(const asc_picture *p, const char *name) {
-    if (p->format != PIXEL_FORMAT_YUV_SEMIPLANAR_420 && p->format != PIXEL_FORMAT_YVU_SEMIPLANAR_420 &&
-        p->format != PIXEL_FORMAT_YUV_400)
+    uint32_t bytes = asc_pixel_bytes(p->format);
+    if (!bytes)
         return asc_acl_fail(ACL_ERROR_FEATURE_UNSUPPORTED,
-                            "%s has pixels of format %d; there are YUV 420 semi-planar (1, 2) and grey (0)", name,
+                            "%s has pixels of format %d; there are formats 0 to 17, 1000 and 1001", name,
                             (int)p->format);
     if (!p->data) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "the address of %s is NULL", name);
     if (p->width < 2 || p->height < 2 || p->width > 8192 || p->height > 8192)
         return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "%s has %u by %u pixels; it has 2 to 8192 each way", name,
                             p->width, p->height);
-    if (p->width_stride < p->width || rows_of(p) < p->height || p->width_stride > 65536 || rows_of(p) > 65536)
-        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "%s has strides of %u by %u; its pixels are %u by %u", name,
-                            p->width_stride, rows_of(p), p->width, p->height);
-    if (has_colour(p) && (p->width_stride % 2 || rows_of(p) % 2))
+    if (p->width_stride < p->width * bytes || rows_of(p) < p->height || p->width_stride > 4 * 65536 ||
+        rows_of(p) > 65536)
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "%s has strides of %u by %u; its pixels need %u by %u", name,
+                            p->width_stride, rows_of(p), p->width * bytes, p->height);
+    if (asc_pixel_bytes(p->format) == 1 && p->format != PIXEL_FORMAT_YUV_400 && (p->width_stride % 2 || rows_of(p) % 2))
         return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "the strides of %s are %u by %u; with colours they are even", name,
                             p->width_stride, rows_of(p));
-    if (p->bytes < bytes_of(p))
-        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "%s has %u bytes; its strides make %zu", name, p->bytes,
-                            bytes_of(p));
-    return asc_memory_check(p->data, bytes_of(p), ASC_PLACE_DEVICE, name);
+    size_t room = asc_picture_room(p);
+    if (p->bytes < room)
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "%s has %u bytes; its strides make %zu", name, p->bytes, room);
+    return asc_memory_check(p->data, room, ASC_PLACE_DEVICE, name);
 }
 
 static aclError check_region(const asc_acl_region *r, const asc_picture *p, const char *name) {
@@ -114,7 +66,7 @@ static asc_acl_region whole(const asc_picture *p) {
 
 /* Regions that aren't given are the whole picture. */
 static aclError push(const acldvppPicDesc *input, const acldvppPicDesc *output, const acldvppRoiConfig *crop,
-                     bool has_crop, const acldvppRoiConfig *paste, bool has_paste, aclrtStream stream) {
+                     bool has_crop, const acldvppRoiConfig *paste, bool has_paste, bool nearest, aclrtStream stream) {
     asc_stream *target = NULL;
     const asc_picture *from = asc_picture_get(input, "inputDesc");
     const asc_picture *to = from ? asc_picture_get(output, "outputDesc") : NULL;
@@ -122,7 +74,7 @@ static aclError push(const acldvppPicDesc *input, const acldvppPicDesc *output, 
     aclError code = check_picture(from, "inputDesc");
     if (code == ACL_SUCCESS) code = check_picture(to, "outputDesc");
     if (code != ACL_SUCCESS) return code;
-    job one = {*from, *to, whole(from), whole(to)};
+    job one = {*from, *to, whole(from), whole(to), nearest};
     const asc_acl_region *region;
     if (has_crop) {
         if (!(region = asc_acl_region_get(crop, "cropArea"))) return ACL_ERROR_INVALID_PARAM;
@@ -147,25 +99,27 @@ static aclError push(const acldvppPicDesc *input, const acldvppPicDesc *output, 
 aclError acldvppVpcResizeAsync(acldvppChannelDesc *channelDesc, acldvppPicDesc *inputDesc, acldvppPicDesc *outputDesc,
                                acldvppResizeConfig *resizeConfig, aclrtStream stream) {
     ASC_ENTER();
+    bool nearest = false;
     aclError code = asc_channel_check(channelDesc);
-    if (code == ACL_SUCCESS) code = asc_resize_check(resizeConfig);
-    return code == ACL_SUCCESS ? push(inputDesc, outputDesc, NULL, false, NULL, false, stream) : code;
+    if (code == ACL_SUCCESS) code = asc_resize_way(resizeConfig, &nearest);
+    return code == ACL_SUCCESS ? push(inputDesc, outputDesc, NULL, false, NULL, false, nearest, stream) : code;
 }
 
 aclError acldvppVpcCropAsync(acldvppChannelDesc *channelDesc, acldvppPicDesc *inputDesc, acldvppPicDesc *outputDesc,
                              acldvppRoiConfig *cropArea, aclrtStream stream) {
     ASC_ENTER();
     aclError code = asc_channel_check(channelDesc);
-    return code == ACL_SUCCESS ? push(inputDesc, outputDesc, cropArea, true, NULL, false, stream) : code;
+    return code == ACL_SUCCESS ? push(inputDesc, outputDesc, cropArea, true, NULL, false, false, stream) : code;
 }
 
 aclError acldvppVpcCropResizeAsync(acldvppChannelDesc *channelDesc, acldvppPicDesc *inputDesc,
                                    acldvppPicDesc *outputDesc, acldvppRoiConfig *cropArea,
                                    acldvppResizeConfig *resizeConfig, aclrtStream stream) {
     ASC_ENTER();
+    bool nearest = false;
     aclError code = asc_channel_check(channelDesc);
-    if (code == ACL_SUCCESS) code = asc_resize_check(resizeConfig);
-    return code == ACL_SUCCESS ? push(inputDesc, outputDesc, cropArea, true, NULL, false, stream) : code;
+    if (code == ACL_SUCCESS) code = asc_resize_way(resizeConfig, &nearest);
+    return code == ACL_SUCCESS ? push(inputDesc, outputDesc, cropArea, true, NULL, false, nearest, stream) : code;
 }
 
 aclError acldvppVpcCropAndPasteAsync(acldvppChannelDesc *channelDesc, acldvppPicDesc *inputDesc,
@@ -173,7 +127,7 @@ aclError acldvppVpcCropAndPasteAsync(acldvppChannelDesc *channelDesc, acldvppPic
                                      acldvppRoiConfig *pasteArea, aclrtStream stream) {
     ASC_ENTER();
     aclError code = asc_channel_check(channelDesc);
-    return code == ACL_SUCCESS ? push(inputDesc, outputDesc, cropArea, true, pasteArea, true, stream) : code;
+    return code == ACL_SUCCESS ? push(inputDesc, outputDesc, cropArea, true, pasteArea, true, false, stream) : code;
 }
 
 aclError acldvppVpcCropResizePasteAsync(acldvppChannelDesc *channelDesc, acldvppPicDesc *inputDesc,
@@ -181,16 +135,32 @@ aclError acldvppVpcCropResizePasteAsync(acldvppChannelDesc *channelDesc, acldvpp
                                         acldvppRoiConfig *pasteArea, acldvppResizeConfig *resizeConfig,
                                         aclrtStream stream) {
     ASC_ENTER();
+    bool nearest = false;
     aclError code = asc_channel_check(channelDesc);
-    if (code == ACL_SUCCESS) code = asc_resize_check(resizeConfig);
-    return code == ACL_SUCCESS ? push(inputDesc, outputDesc, cropArea, true, pasteArea, true, stream) : code;
+    if (code == ACL_SUCCESS) code = asc_resize_way(resizeConfig, &nearest);
+    return code == ACL_SUCCESS ? push(inputDesc, outputDesc, cropArea, true, pasteArea, true, nearest, stream) : code;
+}
+
+aclError acldvppVpcConvertColorAsync(acldvppChannelDesc *channelDesc, acldvppPicDesc *inputDesc,
+                                     acldvppPicDesc *outputDesc, aclrtStream stream) {
+    ASC_ENTER();
+    aclError code = asc_channel_check(channelDesc);
+    if (code != ACL_SUCCESS) return code;
+    const asc_picture *from = asc_picture_get(inputDesc, "inputDesc");
+    const asc_picture *to = from ? asc_picture_get(outputDesc, "outputDesc") : NULL;
+    if (!to) return ACL_ERROR_INVALID_PARAM;
+    if (from->width != to->width || from->height != to->height)
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM,
+                            "inputDesc has %u by %u pixels and outputDesc %u by %u; they must be the same", from->width,
+                            from->height, to->width, to->height);
+    return push(inputDesc, outputDesc, NULL, false, NULL, false, false, stream);
 }
 
 /* ---- several pictures: those of each source, one after another -------------------------------------------- */
 
 static aclError push_all(acldvppChannelDesc *channel, acldvppBatchPicDesc *sources, const uint32_t *counts,
                          uint32_t size, acldvppBatchPicDesc *targets, acldvppRoiConfig *const crops[],
-                         acldvppRoiConfig *const pastes[], bool has_paste, aclrtStream stream) {
+                         acldvppRoiConfig *const pastes[], bool has_paste, bool nearest, aclrtStream stream) {
     uint32_t at = 0;
     aclError code = asc_channel_check(channel);
     if (code != ACL_SUCCESS) return code;
@@ -202,7 +172,7 @@ static aclError push_all(acldvppChannelDesc *channel, acldvppBatchPicDesc *sourc
         for (uint32_t k = 0; code == ACL_SUCCESS && k < counts[i]; k++, at++) {
             acldvppPicDesc *to = asc_pictures_at(targets, at, "dstBatchPicDescs");
             if (!to) return ACL_ERROR_INVALID_PARAM;
-            code = push(from, to, crops[at], true, has_paste ? pastes[at] : NULL, has_paste, stream);
+            code = push(from, to, crops[at], true, has_paste ? pastes[at] : NULL, has_paste, nearest, stream);
         }
     }
     return code;
@@ -212,7 +182,8 @@ aclError acldvppVpcBatchCropAsync(acldvppChannelDesc *channelDesc, acldvppBatchP
                                   uint32_t *roiNums, uint32_t size, acldvppBatchPicDesc *dstBatchPicDescs,
                                   acldvppRoiConfig *cropAreas[], aclrtStream stream) {
     ASC_ENTER();
-    return push_all(channelDesc, srcBatchPicDescs, roiNums, size, dstBatchPicDescs, cropAreas, NULL, false, stream);
+    return push_all(channelDesc, srcBatchPicDescs, roiNums, size, dstBatchPicDescs, cropAreas, NULL, false, false,
+                    stream);
 }
 
 aclError acldvppVpcBatchCropResizeAsync(acldvppChannelDesc *channelDesc, acldvppBatchPicDesc *srcBatchPicDescs,
@@ -220,9 +191,11 @@ aclError acldvppVpcBatchCropResizeAsync(acldvppChannelDesc *channelDesc, acldvpp
                                         acldvppRoiConfig *cropAreas[], acldvppResizeConfig *resizeConfig,
                                         aclrtStream stream) {
     ASC_ENTER();
-    aclError code = asc_resize_check(resizeConfig);
+    bool nearest = false;
+    aclError code = asc_resize_way(resizeConfig, &nearest);
     if (code != ACL_SUCCESS) return code;
-    return push_all(channelDesc, srcBatchPicDescs, roiNums, size, dstBatchPicDescs, cropAreas, NULL, false, stream);
+    return push_all(channelDesc, srcBatchPicDescs, roiNums, size, dstBatchPicDescs, cropAreas, NULL, false, nearest,
+                    stream);
 }
 
 aclError acldvppVpcBatchCropAndPasteAsync(acldvppChannelDesc *channelDesc, acldvppBatchPicDesc *srcBatchPicDescs,
@@ -230,7 +203,7 @@ aclError acldvppVpcBatchCropAndPasteAsync(acldvppChannelDesc *channelDesc, acldv
                                           acldvppRoiConfig *cropAreas[], acldvppRoiConfig *pasteAreas[],
                                           aclrtStream stream) {
     ASC_ENTER();
-    return push_all(channelDesc, srcBatchPicDescs, roiNums, size, dstBatchPicDescs, cropAreas, pasteAreas, true,
+    return push_all(channelDesc, srcBatchPicDescs, roiNums, size, dstBatchPicDescs, cropAreas, pasteAreas, true, false,
                     stream);
 }
 
@@ -239,8 +212,9 @@ aclError acldvppVpcBatchCropResizePasteAsync(acldvppChannelDesc *channelDesc, ac
                                              acldvppRoiConfig *cropAreas[], acldvppRoiConfig *pasteAreas[],
                                              acldvppResizeConfig *resizeConfig, aclrtStream stream) {
     ASC_ENTER();
-    aclError code = asc_resize_check(resizeConfig);
+    bool nearest = false;
+    aclError code = asc_resize_way(resizeConfig, &nearest);
     if (code != ACL_SUCCESS) return code;
     return push_all(channelDesc, srcBatchPicDescs, roiNums, size, dstBatchPicDescs, cropAreas, pasteAreas, true,
-                    stream);
+                    nearest, stream);
 }

@@ -21,6 +21,11 @@ HEADERS = (
     "ops/acl_dvpp.h",
     "ops/acl_fv.h",
     "../aclnn/acl_meta.h",
+    "dvpp/hi_media_common.h",
+    "dvpp/hi_dvpp_vpc.h",
+    "dvpp/hi_dvpp_vdec.h",
+    "dvpp/hi_dvpp_venc.h",
+    "dvpp/hi_dvpp_pngd.h",
 )
 _DECLARATION = re.compile(r"ACL_FUNC_VISIBILITY\s+([\w \*]+?[\s\*])(\w+)\((.*?)\);", re.DOTALL)
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
@@ -82,7 +87,13 @@ def _type(parameter: str) -> str:
     return kind.replace("*const", "*").strip()
 
 
+#: Structures that functions take by value.
+VALUES = {"hi_vpc_make_border_info"}
+
+
 def _argument(kind: str, way: str) -> str:
+    if kind in VALUES:
+        return f"({kind}){{0}}"
     plain = kind.replace("const ", "").replace(" *const", " *").strip()
     handle = plain if plain in MAKERS else None
     if plain not in OPAQUE:
@@ -112,7 +123,7 @@ def program(found: list[Function], skip: frozenset[str]) -> str:
         for way in WAYS:
             arguments = ", ".join(_argument(kind, way) for kind in function.parameters)
             call = f"{function.name}({arguments})"
-            if function.result in ("aclError", "aclnnStatus"):
+            if function.result in ("aclError", "aclnnStatus", "hi_s32"):
                 lines.append(f'  printf("{function.name} {way} %d\\n", {call}); fflush(stdout);')
             else:
                 lines.append(f"  (void){call};")

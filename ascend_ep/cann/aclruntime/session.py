@@ -371,7 +371,7 @@ class InferenceSession:
     # --- images prepared by the device ---------------------------------------------------------
 
     def get_dym_aipp_input_exist(self) -> int:
-        """How many inputs take parameters of AIPP with every run: none, since ascend-atc makes none."""
+        """How many inputs take parameters of AIPP with every run: none; dynamic AIPP takes images here."""
         return 0
 
     def check_dym_aipp_input_exist(self) -> int:

@@ -1,7 +1,8 @@
-"""Static AIPP: an input of bytes in front of a model that reads floats.
+"""AIPP: an input of bytes in front of a model that reads floats.
 
-Each aipp_op replaces one input of the model, [N, C, H, W], by bytes with channels last under the same name;
-an operator AIPP between the two makes the first from the second in one pass.
+Each static aipp_op replaces one input of the model, [N, C, H, W], by bytes with channels last under the same
+name; an operator AIPP between the two makes the first from the second in one pass. A dynamic one leaves the
+model as it is: libascendcl makes the input from pictures, by the parameters that come with a run.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ascend_ep.opdef.definition import OWN_DOMAIN
 from ascend_ep.opdef.kernel_references import KERNEL_REFERENCES
 
 from .aipp_config import AippOp
-from .aipp_image import Preprocessing, preprocessing, refusal
+from .aipp_image import Preprocessing, check_dynamic, preprocessing, refusal
 
 #: The domain of the operator in models that this module changes.
 DOMAIN = OWN_DOMAIN
@@ -27,6 +28,8 @@ DOMAIN = OWN_DOMAIN
 
 #: What a bundle says of its preprocessing, among the metadata that get_modelmeta() shows.
 METADATA = "ascend_ep.aipp"
+#: The same of inputs with dynamic AIPP: the most bytes of their pictures, by name.
+DYNAMIC = "ascend_ep.dynamic_aipp"
 
 
 def metadata(preprocessing: Sequence[Preprocessing]) -> dict[str, str]:
@@ -34,6 +37,19 @@ def metadata(preprocessing: Sequence[Preprocessing]) -> dict[str, str]:
     if not preprocessing:
         return {}
     return {f"custom:{METADATA}": json.dumps({p.name: p.attributes for p in preprocessing})}
+
+
+def dynamic_metadata(model: ir.Model, ops: Sequence[AippOp]) -> dict[str, str]:
+    """The entry of a bundle's META section for dynamic aipp_ops. Raises AscendError E10052."""
+    inputs = list(model.graph.inputs)
+    sizes = {}
+    for op in ops:
+        if op.text("aipp_mode") != "dynamic":
+            continue
+        value = _related(op, inputs)
+        check_dynamic(op, value)
+        sizes[str(value.name)] = str(op.number("max_src_image_size"))
+    return {f"custom:{DYNAMIC}": json.dumps(sizes)} if sizes else {}
 
 
 def source_inputs(metadata: Mapping[str, str], inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -91,6 +107,8 @@ def insert_aipp(
         chosen[value] = op
     made = []
     for value, op in chosen.items():
+        if op.text("aipp_mode") == "dynamic":
+            continue
         found = preprocessing(op, value)
         _insert(graph, value, found)
         made.append(found)

@@ -39,12 +39,6 @@ class Preprocessing:
 
 def preprocessing(op: AippOp, value: ir.Value) -> Preprocessing:
     """What an aipp_op does to an input of this type and shape."""
-    if op.text("aipp_mode") == "dynamic":
-        reason = (
-            f"[aipp_mode] is dynamic ({op.where}): its parameters come with every run through the device's"
-            " own interface (aclmdlSetInputAIPP), which a CPU bundle has no input for. Use static."
-        )
-        raise AscendError("E10055", reason)
     if op.flag("resize"):
         raise refusal(op, "[resize] is reserved; resize the image before it is given.")
     channels, rows, columns = _wanted(op, value)
@@ -73,6 +67,17 @@ def preprocessing(op: AippOp, value: ir.Value) -> Preprocessing:
     }
     assert value.shape is not None
     return Preprocessing(str(value.name), (value.shape[0], *stored, _PIXEL[image]), attributes)
+
+
+def check_dynamic(op: AippOp, value: ir.Value) -> None:
+    """Refuses what a dynamic aipp_op can't be about. Its parameters, but the size, come with each run."""
+    _wanted(op, value)
+    if value.dtype != ir.DataType.FLOAT:
+        raise refusal(op, f"Input [{value.name}] is float16; images of dynamic AIPP are FLOAT.")
+    if op.number("max_src_image_size") <= 0:
+        raise refusal(
+            op, "[max_src_image_size] is required; it is the bytes of the largest pictures of a batch."
+        )
 
 
 def _wanted(op: AippOp, value: ir.Value) -> tuple[int, Size, Size]:

@@ -50,7 +50,7 @@ int main(void) {
     acldvppPicDesc *swapped = picture(WIDTH, HEIGHT, PIXEL_FORMAT_YVU_SEMIPLANAR_420, NULL);
     acldvppPicDesc *half = picture(WIDTH / 2, HEIGHT / 2, PIXEL_FORMAT_YUV_SEMIPLANAR_420, NULL);
     acldvppPicDesc *pasted = picture(WIDTH, HEIGHT, PIXEL_FORMAT_YUV_SEMIPLANAR_420, NULL);
-    acldvppPicDesc *colours = picture(WIDTH, HEIGHT, PIXEL_FORMAT_RGB_888, NULL);
+    acldvppPicDesc *colours = picture(WIDTH, HEIGHT, PIXEL_FORMAT_YVU_PLANAR_420, NULL);
     acldvppRoiConfig *crop = acldvppCreateRoiConfig(4, 11, 2, 5), *beyond = acldvppCreateRoiConfig(4, 16, 2, 5);
     acldvppRoiConfig *paste = acldvppCreateRoiConfig(8, 15, 4, 7);
 
