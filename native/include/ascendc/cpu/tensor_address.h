@@ -54,6 +54,11 @@ class AddressPart {
         return member == 0 ? whole.logicPos : member == 1 ? whole.dataLen : whole.bufferAddr;
     }
 
+    template <typename T>
+    explicit operator T *() const {
+        return reinterpret_cast<T *>(uint64_t(*this));
+    }
+
    private:
     Tensor &tensor() { return *reinterpret_cast<Tensor *>(this); }
     const Tensor &tensor() const { return *reinterpret_cast<const Tensor *>(this); }
