@@ -110,7 +110,11 @@ def add_build_command(commands: Any) -> None:
         help="1: the Ascend C for the chip must be right on the CPU too; 0: it isn't run (default: it is run"
         " after a search, and only reported)",
     )
-    add("--soc_version", default=SOC_VERSION, metavar="CHIP", help=f"the chip (default: {SOC_VERSION})")
+    add(
+        "--soc_version",
+        metavar="CHIP",
+        help=f"the chip (default: the host code's, {SOC_VERSION} if it has it)",
+    )
     add("--llm-url", metavar="URL", help="OpenAI-compatible endpoint that turns prose into a def")
     add("--llm-model", metavar="NAME", help="the model there")
     add("--force", action="store_true", help="replace a different definition of the same name")
@@ -129,7 +133,7 @@ def build_operator(given: argparse.Namespace, environ: Mapping[str, str]) -> Non
         build_ascend_c(given, environ)
         return
     _check(given)
-    soc = find_soc(given.soc_version)
+    soc = find_soc(given.soc_version or SOC_VERSION)
     request = _request(given, environ)
     start = time.monotonic()
 

@@ -37,7 +37,11 @@ def add_debug_command(commands: Any) -> None:
     add("--dtype", action="append", metavar="TYPES", help='their element types, one or by ";"')
     add("--op_type", default="", metavar="TYPE", help="which operator of the host code")
     add("--attr", action="append", default=[], metavar="NAME=VALUE", help="an attribute of the operator")
-    add("--soc_version", default=SOC_VERSION, metavar="CHIP", help=f"the chip (default: {SOC_VERSION})")
+    add(
+        "--soc_version",
+        metavar="CHIP",
+        help=f"the chip (default: the host code's, {SOC_VERSION} if it has it)",
+    )
     add("--block", type=int, metavar="N", help="stop in this block alone")
     add("--ex", action="append", default=[], metavar="COMMAND", help="of gdb, behind the first stop")
     add("--batch", action="store_true", help="end gdb behind these commands")

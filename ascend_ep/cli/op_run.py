@@ -73,7 +73,11 @@ def add_run_command(commands: Any) -> None:
     )
     add("--no-check", action="store_true", help="values only, at full speed")
     add("--seconds", type=float, default=60, help="how long it may run (default: 60)")
-    add("--soc_version", default=SOC_VERSION, metavar="CHIP", help=f"the chip (default: {SOC_VERSION})")
+    add(
+        "--soc_version",
+        metavar="CHIP",
+        help=f"the chip (default: the host code's, {SOC_VERSION} if it has it)",
+    )
     add_kernel_arguments(run.add_argument_group("the kernel"))
     run.set_defaults(run=run_command)
 
@@ -147,7 +151,7 @@ def _run_program(given: argparse.Namespace, files: Sequence[Path]) -> None:
     from ascend_ep.opbuild.ascendc.program_process import run_source_program
     from ascend_ep.opbuild.kernels.units import source_program_units
 
-    soc = find_soc(given.soc_version)
+    soc = find_soc(given.soc_version or SOC_VERSION)
     paths = [f.resolve() for f in files]
     folders = tuple(dict.fromkeys(p.parent for p in paths))
     units = source_program_units(paths, folders, not given.no_check)
@@ -161,6 +165,7 @@ def kernel_request(given: argparse.Namespace, files: Sequence[str]) -> tuple[Run
     from ascend_ep.cann.soc import find_soc
     from ascend_ep.opbuild.ascendc.call_request import Wanted
     from ascend_ep.opbuild.kernels.arrays import read_array
+    from ascend_ep.opbuild.kernels.chips import chips_named, soc_of
     from ascend_ep.opbuild.kernels.run_kernel import RunRequest
     from ascend_ep.opbuild.kernels.sources import Sources, find_sources
 
@@ -181,7 +186,7 @@ def kernel_request(given: argparse.Namespace, files: Sequence[str]) -> tuple[Run
             outputs.append(Wanted(number_of(array.dtype), -1, tuple(map(int, array.shape))))
     return RunRequest(
         sources,
-        find_soc(given.soc_version),
+        find_soc(given.soc_version) if given.soc_version else soc_of(chips_named(sources.host)),
         _inputs(given),
         given.kernel,
         outputs,
@@ -250,7 +255,8 @@ def _print_run(made: Run, request: RunRequest) -> None:
     answer = made.answer
     _say("kernel", f"{made.kernel}: {made.kernel.place}")
     if request.sources.host:
-        _say("host", ", ".join(p.name for p in request.sources.host))
+        chip = f", for {request.soc.name}" if request.soc.name != SOC_VERSION else ""
+        _say("host", ", ".join(p.name for p in request.sources.host) + chip)
     for note in made.notes:
         _say("note", note)
     checked = "checked" if request.is_checked else "not checked"

@@ -132,6 +132,34 @@ void product(Request &r, bool with_bias, bool wait) {
 }
 
 /* A feature map [C1, h, w, C0] unrolled into L0A, and into L0B; both come out through products with the identity. */
+/* C = A B of 16 x 16 with sums of half in L0C, and the way out through the unified buffer: of older chips. */
+void half_sums(Request &r) {
+    GlobalTensor<half> ga, gb, gc;
+    ga.SetGlobalBuffer(r.of<half>(0), 256);
+    gb.SetGlobalBuffer(r.of<half>(1), 256);
+    gc.SetGlobalBuffer(r.of<half>(2), 256);
+    const LocalTensor<half> a1(TPosition::A1, 0, 256), b1(TPosition::B1, 512, 256), a2(TPosition::A2, 0, 256);
+    const LocalTensor<half> b2(TPosition::B2, 0, 256), c1(TPosition::CO1, 0, 256), c2(TPosition::CO2, 0, 256);
+    DataCopy(a1, ga, Nd2NzParams(1, 16, 16, 0, 16, 16, 1, 0));
+    DataCopy(b1, gb, Nd2NzParams(1, 16, 16, 0, 16, 16, 1, 0));
+    PipeBarrier<PIPE_ALL>();
+    LoadData(a2, a1, LoadData2DParams(0, 1, 0, 0, 0, false, 0));
+    LoadData(b2, b1, LoadData2DParams(0, 1, 0, 0, 0, true, 0));
+    PipeBarrier<PIPE_ALL>();
+    MmadParams p;
+    p.m = p.n = p.k = 16;
+    for (int64_t i = 0; i < r.numbers[1]; i++) {
+        p.cmatrixInitVal = i == 0;
+        Mmad(c1, a2, b2, p);
+        PipeBarrier<PIPE_ALL>();
+    }
+    DataCopyEnhancedParams whole;
+    whole.blockMode = BlockMode::BLOCK_MODE_MATRIX;
+    DataCopy(c2, c1, DataCopyParams(1, 1, 0, 0), whole);
+    PipeBarrier<PIPE_ALL>();
+    DataCopy(gc, c2, 256);
+}
+
 void im2col(Request &r) {
     const auto &v = r.numbers;
     const int h = int(v[1]), w = int(v[2]), channels = int(v[3]), filter_h = int(v[4]), filter_w = int(v[5]);
@@ -190,6 +218,7 @@ int main() {
             case 7: return product<int8_t, int8_t>(r, false, true);
             case 8: return product<half, float>(r, false, false);
             case 9: return im2col(r);
+            case 10: return half_sums(r);
             default: std::abort();
         }
     });

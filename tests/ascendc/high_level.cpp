@@ -145,6 +145,21 @@ void norms(Request &r) {
         RmsNorm<T>(b.at<T>(2), b.at<T>(0), b.at<T>(1), b.scratch(), T(1e-3f), t);
         return b.finish();
     }
+    if (r.numbers[0] == 33) {
+        Buffers b(r, 5);
+        LayerNormGradTiling t;
+        t.bLength = 1, t.sLength = m, t.hLength = k, t.originalHLength = used;
+        LayerNormGrad<T>(b.at<T>(5), b.at<T>(6), b.at<T>(0), b.at<T>(1), b.at<T>(2), b.at<T>(3), b.at<T>(4),
+                         b.scratch(), T(1e-3f), t);
+        return b.finish();
+    }
+    if (r.numbers[0] == 34) {
+        Buffers b(r, 2);
+        LayerNormGradBetaTiling t;
+        t.bsLength = m, t.hLength = k, t.originalHLength = used;
+        LayerNormGradBeta<T>(b.at<T>(2), b.at<T>(3), b.at<T>(0), b.at<T>(1), t);
+        return b.finish();
+    }
     /* Welford's steps over the rows of x, then Normalize of them all. */
     Buffers b(r, 3);
     const LocalTensor<float> mean = b.at<float>(4), variance = b.at<float>(5), rstd = b.at<float>(6);
@@ -177,7 +192,11 @@ void rows(Request &r) {
         case 42: ReduceSum<T, Pattern::Reduce::AR>(y, x, b.scratch(), shape, true); break;
         case 43: ReduceMax<T, Pattern::Reduce::RA>(y, x, b.scratch(), shape, true); break;
         case 44: ReduceMean<T, Pattern::Reduce::AR>(y, x, shape, true); break;
-        case 45: CumSum<T>(y, b.at<T>(2), x, CumSumInfo{m, k}); break;
+        case 45: {
+            static constexpr CumSumConfig local{true, false, true}; /* as kernels keep theirs */
+            CumSum<T, local>(y, b.at<T>(2), x, CumSumInfo{m, k});
+            break;
+        }
         case 46: CumSum<T, DOWN>(y, b.at<T>(2), x, b.scratch(), CumSumInfo{m, k}); break;
         case 47: ReduceProd<T, Pattern::Reduce::RA>(y, x, shape, true); break;
         default: std::abort();

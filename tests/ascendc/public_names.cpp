@@ -1,10 +1,19 @@
 /* Each name that independent kernels use, once or more, in the forms that they use it in. */
+#include "__clang_cce_types.h"
+#include "adv_api/normalization/layernorm.h"
 #include "adv_api/reduce/sum.h"
+#include "ascendc/basic_api/interface/kernel_operator_list_tensor_intf.h"
 #include "ascendc/basic_api/kernel_operator.h"
+#include "basic_api/kernel_operator_vec_unary_intf.h"
 #include "kernel_basic_intf.h"
 #include "kernel_operator.h"
 #include "kernel_tpipe_impl.h"
+#include "lib/activation/softmax.h"
+#include "lib/math/kernel_operator_power_intf.h"
+#include "lib/matmul/matmul.h"
 #include "lib/matmul_intf.h"
+#include "lib/matrix/matmul/tiling.h"
+#include "lib/sort/topk.h"
 using namespace AscendC;
 
 struct Tiling {
@@ -12,6 +21,8 @@ struct Tiling {
     TCubeTiling cube;
     SoftMaxTiling soft;
 };
+
+__BLOCK_LOCAL__ __inline__ uint64_t of_a_block;
 
 using A = matmul::MatmulType<TPosition::GM, CubeFormat::ND, half>;
 using C = matmul::MatmulType<TPosition::GM, CubeFormat::ND, float>;
@@ -76,6 +87,9 @@ inline void order(TPipe &pipe, GlobalTensor<int32_t> g, LocalTensor<int32_t> t) 
     ResetMask();
     DumpTensor(t, 1, 8);
     ASSERT(GetBlockNum() > 0);
+    dcci(reinterpret_cast<__gm__ void *>(g.GetPhyAddr()), 0);
+    dcci(reinterpret_cast<__gm__ void *>(g.GetPhyAddr()), SINGLE_CACHE_LINE);
+    of_a_block = sbitset1(sbitset0(of_a_block, 3), ONE_REPEAT_FLOAT_SIZE - 1);
 }
 
 template <typename T>

@@ -42,6 +42,19 @@ def test_second_product_adds_to_the_first(cube: Program) -> None:
     np.testing.assert_array_equal(c, 2 * (a.astype(np.float64) @ b.astype(np.float64)))
 
 
+@pytest.mark.parametrize("times", [1, 3])
+def test_sums_of_half(cube: Program, times: int) -> None:
+    """Each product is rounded once."""
+    draw = np.random.default_rng(0)
+    a, b = (draw.normal(0, 3, (16, 16)).astype(np.float16) for _ in range(2))
+    (c,) = cube([10, times], [a, b], [np.zeros((16, 16), np.float16)], kind=CUBE)
+    product, expected = a.astype(np.float32) @ b.astype(np.float32), np.zeros((16, 16), np.float16)
+    for _ in range(times):
+        expected = (expected.astype(np.float32) + product).astype(np.float16)
+    np.testing.assert_allclose(c.astype(np.float32), expected.astype(np.float32), rtol=2e-3, atol=2e-2)
+    assert (c == expected).mean() > 0.95
+
+
 @pytest.mark.parametrize(("m", "n", "k"), [(32, 32, 32), (21, 45, 19)])
 def test_bias_and_relu_and_half(cube: Program, m: int, n: int, k: int) -> None:
     a, b = operands(m, n, k, np.float16)

@@ -94,6 +94,26 @@ def test_layer_norm_and_rms_norm(high_level: Program, m: int, k: int, used: int,
     close(y[:, :used], row / np.sqrt((row**2).mean(1, keepdims=True) + epsilon) * g)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("m", "k", "used"), SHAPES)
+def test_layer_norm_gradients(high_level: Program, m: int, k: int, used: int, dtype: Any) -> None:
+    dy, x, gamma = values(m, k, dtype), values(m, k, dtype, 1), values(1, k, dtype, 2)
+    d, row, g = (a[:, :used].astype(np.float64) for a in (dy, x, gamma))
+    mean, variance = row.mean(1).astype(dtype), row.var(1).astype(dtype)
+    outputs = [np.zeros_like(x), np.zeros_like(x)]
+    dx, normalised = high_level([33, number(dtype), m, k, used], [dy, x, variance, mean, gamma], outputs)
+    epsilon = float(np.array(1e-3, np.float32).astype(dtype))
+    rstd = 1 / np.sqrt(variance[:, None].astype(np.float64) + epsilon)
+    hat = (row - mean[:, None].astype(np.float64)) * rstd
+    expected = rstd * (d * g - (d * g).mean(1, keepdims=True) - hat * (d * g * hat).mean(1, keepdims=True))
+    close(normalised[:, :used], hat)
+    np.testing.assert_allclose(dx[:, :used], expected, rtol=1e-5 if dtype == np.float32 else 2e-3, atol=1e-5)
+    outputs = [np.zeros(k, dtype), np.zeros(k, dtype)]
+    dgamma, dbeta = high_level([34, number(dtype), m, k, used], [normalised, dy], outputs)
+    close(dgamma, (dy.astype(np.float64) * normalised.astype(np.float64)).sum(0))
+    close(dbeta, dy.astype(np.float64).sum(0))
+
+
 def test_welford_steps_and_normalize(high_level: Program) -> None:
     m, k = 9, 24
     x, gamma, beta = values(m, k, np.float32), values(1, 8, np.float32, 1), values(1, 8, np.float32, 2)

@@ -13,7 +13,8 @@ from pathlib import Path
 from ascend_ep.cann.soc import Soc
 from ascend_ep.codegen.header_text import HEADERS
 from ascend_ep.errors import AscendError
-from ascend_ep.opbuild.ascendc.cpp import FLAGS, Unit, find_cpp
+from ascend_ep.opbuild.ascendc.attributes import has_bracketed, without_bracketed
+from ascend_ep.opbuild.ascendc.cpp import FLAGS, Unit, find_cpp, sources_of
 from ascend_ep.opbuild.kernels.assemble import host_assembly
 from ascend_ep.opbuild.kernels.signature import KernelFunction
 from ascend_ep.opbuild.kernels.sources import Sources, find_sources, read_sources
@@ -125,16 +126,34 @@ class Compiler:
                 folders = [f"-I{f}" for f in unit.folders]
                 more = [f for f in unit.flags if f not in CHECKED]
                 command = [*self._command(CHECKED), *more, *folders]
+                plain = [*command, "-include", str(self.header), "-fsyntax-only", written.name]
                 try:
-                    done = subprocess.run(
-                        [*command, "-include", str(self.header), "-fsyntax-only", written.name],
-                        capture_output=True, text=True, errors="replace", timeout=SECONDS, check=False,
-                    )  # fmt: skip
+                    done = (
+                        self._without_attributes(command, written.name)
+                        if has_bracketed(unit.text, sources_of(unit.text, unit.folders))
+                        else _run(plain)
+                    )
                 except subprocess.TimeoutExpired:
                     return Compiled(file, "time", f"{SECONDS} s", "", host)
             if done.returncode:
                 return Compiled(file, *_said(done.stderr, file.path), host)
         return Compiled(file, host=host)
+
+    def _without_attributes(self, command: Sequence[str], file: str) -> subprocess.CompletedProcess[str]:
+        """As `ascend-op build` compiles what has attributes in brackets: preprocessed first."""
+        made = _run([*command, "-E", file])
+        if made.returncode:
+            return made
+        with tempfile.NamedTemporaryFile("w", dir=self.folder, suffix=".ii") as written:
+            written.write(without_bracketed(made.stdout))
+            written.flush()
+            return _run([*command, "-fsyntax-only", written.name])
+
+
+def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, capture_output=True, text=True, errors="replace", timeout=SECONDS, check=False
+    )
 
 
 def _said(text: str, path: Path) -> tuple[str, str, str]:

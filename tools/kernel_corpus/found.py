@@ -17,6 +17,8 @@ SUFFIXES = (".cpp", ".cc", ".cxx", ".cce", ".asc", ".h", ".hpp")
 LICENCES = ("CANN Open Software License",)
 #: Copies that builds leave behind.
 _BUILDS = re.compile(r"(^|/)(build_out|build|cceprint|_CPack_Packages|\.git)(/|$)")
+#: What tells a kernel from one of CUDA.
+_OF_ASCEND = re.compile(r"__aicore__|__(?:vector|cube|mix)__|\bkernel_operator\.h\b")
 #: A task's empty kernel, to be written by somebody else.
 _EMPTY = re.compile(r"\{\s*\}\s*$")
 
@@ -45,7 +47,7 @@ def kernel_files(folder: Path, licences: Sequence[str] = LICENCES) -> Iterator[K
         if _BUILDS.search(path.relative_to(folder.resolve()).as_posix()):
             continue
         text = path.read_text(encoding="utf-8", errors="replace")
-        if "__global__" not in text:
+        if "__global__" not in text or not _OF_ASCEND.search(text):
             continue
         if licence := _licence(path, text, licences):
             yield Left(path, licence)

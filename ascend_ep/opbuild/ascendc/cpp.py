@@ -21,6 +21,8 @@ from ascend_ep.codegen.header_text import HEADERS
 from ascend_ep.errors import AscendError
 from ascend_ep.runtime.cache_folder import open_cache
 
+from .attributes import has_bracketed, without_bracketed
+
 #: This package's libraries.
 LIBRARIES = HEADERS.parent / "lib"
 #: A compiler that takes more CPU time is stopped, and one that takes more by the clock, on a machine of many.
@@ -98,7 +100,8 @@ def _object(unit: Unit, command: Sequence[str], folder: Path) -> Path:
     parts = [unit.text, *(f"{n}\0{t}" for n, t in sorted(unit.files.items())), *command, *flags, unit.kept]
     key = hashlib.sha256("\0".join(parts).encode())
     key.update(_headers_digest())
-    for path in sources_of(unit.text, unit.folders):
+    sources = sources_of(unit.text, unit.folders)
+    for path in sources:
         key.update(str(path).encode() + path.read_bytes())
     target = folder / f"{key.hexdigest()}.o"
     if is_whole(target):
@@ -111,6 +114,12 @@ def _object(unit: Unit, command: Sequence[str], folder: Path) -> Path:
             (Path(work) / name).write_text(content, encoding="utf-8")
         includes = [f"-I{p}" for p in (work, *unit.folders, HEADERS / "ascendc", HEADERS)]
         compile_it = [*command, "-c", str(file), *includes, *flags]
+        if has_bracketed(unit.text, sources):
+            made = Path(work) / "preprocessed.ii"
+            _run_compiler([*command, "-E", str(file), *includes, *flags], made)
+            preprocessed = made.read_text(encoding="utf-8", errors="surrogateescape")
+            made.write_text(without_bracketed(preprocessed), encoding="utf-8", errors="surrogateescape")
+            compile_it = [*command, "-c", str(made), *flags]
         if not unit.kept:
             _run_compiler(compile_it, target)
             return target

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ascend_ep.cann.soc import Soc, find_soc
+from ascend_ep.cann.soc import find_soc
 from ascend_ep.errors import AscendError
 from ascend_ep.opbuild.ascendc.naming import Column, snake_case
 from ascend_ep.opbuild.msopgen.info_library import ini_text
@@ -15,6 +15,7 @@ from ascend_ep.opdef.definition import OpDef
 
 from .aclnn_sources import header_name, header_text, source_text
 from .build_kernel import BuildRequest, build_kernel
+from .chips import SOC_VERSION, soc_of
 from .host_code import HostOperator, read_host
 from .run_kernel import RunRequest
 from .sources import SUFFIXES, Sources, defined_types, find_sources
@@ -37,7 +38,7 @@ def generate(host_files: Sequence[Path], folder: Path, show: Show) -> list[Path]
         mine = [p for p in host_files if _project(p) == project]
         for op_type in dict.fromkeys(t for p in mine for t in defined_types(p)):
             sources = find_sources([project], op_type=op_type)
-            operator = read_host(sources.host, sources.folders, find_soc("Ascend910B1")).operator(op_type)
+            operator = read_host(sources.host, sources.folders, find_soc(SOC_VERSION)).operator(op_type)
             opdef, by_value = _build(sources, operator, folder / LIBRARIES, show)
             written += _write_aclnn(opdef, by_value, folder)
             columns = _columns(opdef)
@@ -59,16 +60,6 @@ def _project(host_file: Path) -> Path:
             return above
     fix = "Put the kernels in op_kernel beside op_host."
     raise AscendError("E43202", host_file, "no folder above it has op_kernel", fix=fix)
-
-
-def soc_of(chips: Sequence[str]) -> Soc:
-    """The chip that an operator is built for: of the first family that AddConfig names and that is known."""
-    for chip in chips:
-        try:
-            return find_soc(chip[:1].upper() + chip[1:6] + chip[6:].upper())
-        except AscendError:
-            continue
-    return find_soc("Ascend910B1")
 
 
 def _build(sources: Sources, operator: HostOperator, folder: Path, show: Show) -> tuple[OpDef, list[str]]:

@@ -33,6 +33,8 @@ _GIVEN = frozenset(
         "SoftMaxTiling",
         "LogSoftMaxTiling",
         "LayerNormTiling",
+        "LayerNormGradTiling",
+        "LayerNormGradBetaTiling",
         "RmsNormTiling",
         "TopkTiling",
         "PadTiling",

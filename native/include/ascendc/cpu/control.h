@@ -128,7 +128,8 @@ constexpr auto ENTIRE_DATA_CACHE = cache_line_t::ENTIRE_DATA_CACHE;
 enum class dcci_dst_t : uint8_t { CACHELINE_ALL, CACHELINE_UB, CACHELINE_OUT, CACHELINE_ATOMIC };
 constexpr auto CACHELINE_ALL = dcci_dst_t::CACHELINE_ALL;
 constexpr auto CACHELINE_OUT = dcci_dst_t::CACHELINE_OUT;
-inline void dcci(const void *, cache_line_t, dcci_dst_t = CACHELINE_ALL) {}
+template <typename Line>
+inline void dcci(const void *, Line, dcci_dst_t = CACHELINE_ALL) {}
 enum class mem_dsb_t : uint8_t { DSB_ALL, DSB_DDR, DSB_UB, DSB_SEQ };
 inline void dsb(mem_dsb_t, asc_cpu::Where w = asc_cpu::Where::here()) {
     asc_cpu::barrier(PIPE_ALL, w);

@@ -95,9 +95,8 @@ inline void trap() {
 }
 
 #define PRINTF(...) asc_cpu::print(__VA_ARGS__)
-/* Begins with a sign so that what lacks a semicolon before it goes on, as with the device's compiler, for which an
- * assertion is no text at all. */
-#define ASCENDC_ASSERT(condition, ...) \
-    +((condition) ? 0 : asc_cpu::assertion_failed(#condition, asc_cpu::Where::here()))
+/* No text at all for the device's compiler: kernels have assertions that it would refuse, or that don't hold. */
+#define ASCENDC_ASSERT(...)
 #undef ASSERT
-#define ASSERT(...) ASCENDC_ASSERT((__VA_ARGS__))
+/* Begins with a sign so that what lacks a semicolon before it goes on, as with the device's compiler. */
+#define ASSERT(...) +((__VA_ARGS__) ? 0 : asc_cpu::assertion_failed("(" #__VA_ARGS__ ")", asc_cpu::Where::here()))

@@ -59,14 +59,14 @@ inline bool is_line_written(Memory &m, uint64_t at, uint64_t step, uint32_t k) {
     return true;
 }
 /* Whole fractals are multiplied, of which rows and columns may lack: what they make of C counts as unwritten. */
-template <typename A, typename B>
+template <typename A, typename B, typename C>
 inline void leave_unwritten(const MmadShape &s, const Operand &c, const Operand &a, const Operand &b) {
     Memory &out = core().in(c.space), &in_a = core().in(a.space), &in_b = core().in(b.space);
     const uint64_t at_c = uint64_t(c.base - out.data()), at_a = uint64_t(a.base - in_a.data());
     const uint64_t at_b = uint64_t(b.base - in_b.data()), bands = s.bands<A>();
     const uint64_t step_b = divide_up(s.n, FRACTAL_ROWS) * FRACTAL_BYTES;
     const auto clear = [&](uint32_t row, uint32_t column) {
-        out.written.clear(at_c + nz_offset(row, column, s.rows_c(), FRACTAL_ROWS) * 4, 4);
+        out.written.clear(at_c + nz_offset(row, column, s.rows_c(), FRACTAL_ROWS) * sizeof(C), sizeof(C));
     };
     for (uint32_t row = 0; !s.single_row() && row < s.m; row++)
         if (!is_line_written<A>(in_a, at_a + bytes_of<A>(zz_offset(row, 0, bands, c0_of<A>)), FRACTAL_BYTES, s.k))
@@ -81,8 +81,10 @@ inline void multiply_in_cube(const AscendC::LocalTensor<C> &c, const AscendC::Lo
                              const AscendC::LocalTensor<B> &b, const Operand *bias, const AscendC::MmadParams &p,
                              Where w) {
     mark_cube_code<C>();
-    static_assert(sizeof(C) == 4, "Mmad sums in float or int32_t");
-    using Sum = std::conditional_t<std::is_same_v<C, float>, float, int32_t>;
+    constexpr bool is_half = std::is_same_v<C, half>; /* of chips with a single kind of core */
+    static_assert(sizeof(C) == 4 || is_half, "Mmad sums in float, int32_t or half");
+    using Sum = std::conditional_t<std::is_same_v<C, float> || is_half, float, int32_t>;
+    using Stored = std::conditional_t<is_half, half, Sum>;
     need_parameter(p.m && p.n && p.k, "Mmad", "m, n and k are not 0");
     need_parameter(!p.enSsparse, "Mmad", "sparse matrices are not simulated");
     const CubeModes &modes = cube_modes();
@@ -92,8 +94,9 @@ inline void multiply_in_cube(const AscendC::LocalTensor<C> &c, const AscendC::Lo
         advise("ErrorParam", "set cmatrixInitVal = false", "Mmad: C starts from zero, and the bias is not added");
     const bool from_table = bias ? bias->space == Space::BT : p.cmatrixSource;
     const MmadInitial initial = zero ? MmadInitial::Zero : from_table ? MmadInitial::Bias : MmadInitial::Sums;
-    const Operand target = writes_bytes(c, {0, shape.bytes_c()});
-    const Operand sums = reads_bytes(c, {0, initial == MmadInitial::Sums ? shape.bytes_c() : 0}).loosely();
+    const Operand target = writes_bytes(c, {0, shape.elements_c() * sizeof(C)});
+    const Operand sums =
+        reads_bytes(c, {0, initial == MmadInitial::Sums ? shape.elements_c() * sizeof(C) : 0}).loosely();
     std::vector<Run> of_a, of_b;
     shape.template add_runs_a<A>(of_a);
     shape.template add_runs_b<B>(of_b);
@@ -106,7 +109,7 @@ inline void multiply_in_cube(const AscendC::LocalTensor<C> &c, const AscendC::Lo
         from_table && bias ? *bias : Operand{Space::BT, false, 32, 1, nullptr, biases.data(), biases.size(), {}};
     if (initial == MmadInitial::Bias) table.run = {0, shape.n * uint64_t(4)};
     if (p.unitFlag) wait_by_unit_flag(PIPE_M, PIPE_FIX);
-    Sum *const out = reinterpret_cast<Sum *>(target.base);
+    Stored *const out = reinterpret_cast<Stored *>(target.base);
     const uint8_t *const l = left.base, *const r = right.base;
     const Sum *const t = reinterpret_cast<const Sum *>(table.base);
     const bool known = !CHECKED || is_foreign({target, left, right});
@@ -114,7 +117,7 @@ inline void multiply_in_cube(const AscendC::LocalTensor<C> &c, const AscendC::Lo
     const Operand used_b = known || is_blank(right) ? right : right.loosely();
     issue(PIPE_M, "Mmad", w, {target, sums, used_a, used_b, table},
           [=] { mmad_values<A, B, Sum>(out, l, r, t, initial, shape); });
-    if (!known) leave_unwritten<A, B>(shape, target, left, right);
+    if (!known) leave_unwritten<A, B, C>(shape, target, left, right);
 }
 
 }  // namespace asc_cpu

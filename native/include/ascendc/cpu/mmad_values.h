@@ -82,7 +82,7 @@ struct MmadShape {
         return (uint64_t(k % c0_of<T>) * bits_of<T> + 7) / 8;
     }
     uint64_t rows_c() const { return align_up(m, FRACTAL_ROWS); }
-    uint64_t bytes_c() const { return rows_c() * align_up(n, FRACTAL_ROWS) * 4; }
+    uint64_t elements_c() const { return rows_c() * align_up(n, FRACTAL_ROWS); }
 };
 
 /* A as [m, k] and B as [k, n], dense. */
@@ -111,9 +111,9 @@ inline std::vector<Sum> dense_b(const uint8_t *l0b, const MmadShape &s) {
 /* Where C starts from. */
 enum class MmadInitial : uint8_t { Zero, Sums, Bias };
 
-/* C = initial + A * B. bias: n sums, of the bias table. */
-template <typename A, typename B, typename Sum>
-inline void mmad_values(Sum *l0c, const uint8_t *l0a, const uint8_t *l0b, const Sum *bias, MmadInitial initial,
+/* C = initial + A * B, rounded once where C is half. bias: n sums, of the bias table. */
+template <typename A, typename B, typename Sum, typename C>
+inline void mmad_values(C *l0c, const uint8_t *l0a, const uint8_t *l0b, const Sum *bias, MmadInitial initial,
                         const MmadShape &s) {
     const std::vector<Sum> a = dense_a<A, Sum>(l0a, s), b = dense_b<B, Sum>(l0b, s);
     std::vector<Sum> c(uint64_t(s.m) * s.n);
@@ -121,10 +121,11 @@ inline void mmad_values(Sum *l0c, const uint8_t *l0a, const uint8_t *l0b, const 
     if (initial != MmadInitial::Zero)
         for (uint32_t row = 0; row < s.m; row++)
             for (uint32_t column = 0; column < s.n; column++)
-                c[uint64_t(row) * s.n + column] = initial == MmadInitial::Bias ? bias[column] : l0c[place(row, column)];
+                c[uint64_t(row) * s.n + column] =
+                    initial == MmadInitial::Bias ? bias[column] : Sum(l0c[place(row, column)]);
     multiply(c.data(), s.n, a.data(), s.k, b.data(), s.n, s.m, s.n, s.k);
     for (uint32_t row = 0; row < s.m; row++)
-        for (uint32_t column = 0; column < s.n; column++) l0c[place(row, column)] = c[uint64_t(row) * s.n + column];
+        for (uint32_t column = 0; column < s.n; column++) l0c[place(row, column)] = C(c[uint64_t(row) * s.n + column]);
 }
 
 }  // namespace asc_cpu

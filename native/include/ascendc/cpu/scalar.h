@@ -104,6 +104,17 @@ inline int64_t get_subblockdim() {
 inline int64_t get_coreid() {
     return asc_cpu::core().number;
 }
+/* A number with one bit cleared, or set. */
+inline constexpr uint64_t sbitset0(uint64_t number, uint64_t bit) {
+    return number & ~(uint64_t(1) << (bit & 63));
+}
+inline constexpr uint64_t sbitset1(uint64_t number, uint64_t bit) {
+    return number | uint64_t(1) << (bit & 63);
+}
+/* An address of the unified buffer. */
+inline uint64_t get_imm(uint64_t offset) {
+    return reinterpret_cast<uint64_t>(asc_cpu::core().in(asc_cpu::Space::UB).data() + offset);
+}
 inline int64_t GET_BLOCK_IDX() {
     return AscendC::GetBlockIdx();
 }

@@ -3,6 +3,7 @@
 
 #include "params.h"
 #include "position.h"
+#include "tensor_address.h"
 
 namespace AscendC {
 
@@ -89,6 +90,8 @@ template <typename T>
 class LocalTensor {
    public:
     using PrimType = T;
+    [[no_unique_address]] asc_cpu::TensorAddress<LocalTensor> address_;
+
     LocalTensor() = default;
     LocalTensor(asc_cpu::Space space, asc_cpu::Buffer *buffer, uint32_t begin, uint32_t bytes)
         : buffer_(buffer), at_(asc_cpu::core().in(space).data() + begin), bytes_(bytes), space_(space) {}
@@ -100,7 +103,11 @@ class LocalTensor {
     explicit LocalTensor(uint32_t address)
         : LocalTensor(asc_cpu::Space::UB, nullptr, address, asc_cpu::core().in(asc_cpu::Space::UB).size() - address) {}
     LocalTensor(const LocalTensor &) = default;
-    LocalTensor &operator=(const LocalTensor &) = default;
+    LocalTensor &operator=(const LocalTensor &other) {
+        buffer_ = other.buffer_, at_ = other.at_, bytes_ = other.bytes_;
+        space_ = other.space_, position_ = other.position_, shape_ = other.shape_;
+        return *this;
+    }
     void operator=(const Expression<T> &value) { value.compute(*this, value.left, value.right); }
     template <typename S>
     void operator=(const Comparison<S> &value) {
@@ -131,6 +138,23 @@ class LocalTensor {
     void SetSize(uint32_t size) { bytes_ = uint32_t(asc_cpu::bytes_of<T>(size)); }
     void SetBufferLen(uint32_t bytes) { bytes_ = bytes; }
     void SetAddr(uint32_t address) { at_ = asc_cpu::core().in(space_).data() + address; }
+    void SetAddr(const TBuffAddr &address) {
+        const TPosition position = TPosition(address.logicPos);
+        const asc_cpu::Space wanted = position == TPosition::GM ? space_ : asc_cpu::space_of(position);
+        const bool moves = wanted != space_ && there() && address.bufferAddr == GetPhyAddr();
+        const asc_cpu::Spot at = moves ? asc_cpu::Spot{wanted, begin()} : asc_cpu::spot_of(address.bufferAddr, wanted);
+        const uint32_t rest = asc_cpu::core().in(at.space).size() - at.begin;
+        const uint32_t bytes = address.dataLen && address.dataLen < rest ? address.dataLen : rest;
+        *this = LocalTensor(at.space, at.space == space_ ? buffer_ : nullptr, at.begin, bytes);
+        position_ = position;
+    }
+    TBuffAddr GetAddress() const {
+        return {uint8_t(there() ? position_ : TPosition::GM), 0, bytes_, there() ? GetPhyAddr() : 0, begin_if_there()};
+    }
+    /* `size` elements at `offset` bytes of the tensor's memory. */
+    void InitBuffer(uint32_t offset, uint32_t size) {
+        *this = LocalTensor(space_, nullptr, offset, uint32_t(asc_cpu::bytes_of<T>(size)));
+    }
     void SetAddrWithOffset(const LocalTensor &other, uint32_t offset) { *this = other[offset]; }
     /* An address that the snake_case instructions take. */
     uint64_t GetPhyAddr(uint32_t offset = 0) const {
@@ -208,6 +232,7 @@ class LocalTensor {
     uint64_t get_phy_addr() const { return GetPhyAddr(); }
 
    private:
+    uint64_t begin_if_there() const { return there() ? begin() : 0; }
     static asc_cpu::Run run(uint64_t first, uint64_t n) {
         const uint64_t begin = asc_cpu::bytes_of<T>(first), end = (n * asc_cpu::bits_of<T> + 7) / 8;
         return {int64_t(begin), end, 1, 0};

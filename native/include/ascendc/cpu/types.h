@@ -15,6 +15,8 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #endif
 #define __aicore__
+#define __BLOCK_LOCAL__ thread_local
+#define __WORKGROUP_LOCAL__ thread_local
 #define __host_aicore__
 #define __vector__
 #define __cube__

@@ -104,6 +104,32 @@
     FIELD(uint32_t, bsCurLength)            \
     FIELD(float, lastDimValueBack)
 
+/* The gradients of LayerNorm of [b, s, h]; lastDimValueBack and lastDimValueBackMulTwo are the bits of floats. */
+#define ASC_LAYER_NORM_GRAD_TILING_FIELDS(FIELD) \
+    FIELD(uint32_t, stackBufferSize)             \
+    FIELD(uint32_t, bLength)                     \
+    FIELD(uint32_t, sLength)                     \
+    FIELD(uint32_t, hLength)                     \
+    FIELD(uint32_t, originalHLength)             \
+    FIELD(uint32_t, oneCalSize)                  \
+    FIELD(uint32_t, nohCalSize)                  \
+    FIELD(uint32_t, loopNum)                     \
+    FIELD(uint32_t, tailSize)                    \
+    FIELD(uint32_t, nohTailSize)                 \
+    FIELD(uint32_t, lastDimValueBack)            \
+    FIELD(uint32_t, lastDimValueBackMulTwo)
+#define ASC_LAYER_NORM_GRAD_BETA_TILING_FIELDS(FIELD) \
+    FIELD(uint32_t, stackBufferSize)                  \
+    FIELD(uint32_t, bLength)                          \
+    FIELD(uint32_t, sLength)                          \
+    FIELD(uint32_t, hLength)                          \
+    FIELD(uint32_t, originalHLength)                  \
+    FIELD(uint32_t, bshLength)                        \
+    FIELD(uint32_t, bsLength)                         \
+    FIELD(uint32_t, oneCalSize)                       \
+    FIELD(uint32_t, numberOfTmpBuf)                   \
+    FIELD(uint32_t, loopRound)
+
 /* RmsNorm of [b, s, h]. */
 #define ASC_RMS_NORM_TILING_FIELDS(FIELD) \
     FIELD(uint32_t, bLength)              \

@@ -17,6 +17,12 @@ struct SoftMaxTiling {
 struct LayerNormTiling {
     ASC_LAYER_NORM_TILING_FIELDS(ASC_LIBRARY_FIELD)
 };
+struct LayerNormGradTiling {
+    ASC_LAYER_NORM_GRAD_TILING_FIELDS(ASC_LIBRARY_FIELD)
+};
+struct LayerNormGradBetaTiling {
+    ASC_LAYER_NORM_GRAD_BETA_TILING_FIELDS(ASC_LIBRARY_FIELD)
+};
 struct RmsNormTiling {
     ASC_RMS_NORM_TILING_FIELDS(ASC_LIBRARY_FIELD)
 };
@@ -39,6 +45,8 @@ using LogSoftMaxTiling = SoftMaxTiling;
 
 namespace AscendC {
 using tiling::CopyTransposeTiling;
+using tiling::LayerNormGradBetaTiling;
+using tiling::LayerNormGradTiling;
 using tiling::LayerNormTiling;
 using tiling::LogSoftMaxTiling;
 using tiling::PadTiling;
@@ -50,6 +58,8 @@ using tiling::UnPadTiling;
 }  // namespace AscendC
 
 using AscendC::tiling::CopyTransposeTiling;
+using AscendC::tiling::LayerNormGradBetaTiling;
+using AscendC::tiling::LayerNormGradTiling;
 using AscendC::tiling::LayerNormTiling;
 using AscendC::tiling::LogSoftMaxTiling;
 using AscendC::tiling::PadTiling;

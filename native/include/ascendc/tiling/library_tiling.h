@@ -113,6 +113,8 @@ ASC_SCRATCH(Trunc, 2)
 ASC_SCRATCH(Xor, 2)
 ASC_SCRATCH(DropOut, 2)
 ASC_SCRATCH(LayerNorm, 4)
+ASC_SCRATCH(LayerNormGrad, 9)
+ASC_SCRATCH(LayerNormGradBeta, 4)
 ASC_SCRATCH(DeepNorm, 5)
 ASC_SCRATCH(Normalize, 3)
 #undef ASC_SCRATCH
@@ -231,6 +233,32 @@ template <typename Tiling>
 inline void GetLayerNormNDTillingInfo(const ge::Shape &shape, const uint32_t scratch, const uint32_t typeBytes,
                                       const bool reuse, Tiling &tiling) {
     GetLayerNormNDTilingInfo(shape, scratch, typeBytes, reuse, tiling);
+}
+template <typename Tiling>
+inline void GetLayerNormGradNDTilingInfo(const ge::Shape &shape, const uint32_t scratch, const uint32_t typeBytes,
+                                         const bool, Tiling &tiling) {
+    const asc_host::RowsOf rows(shape);
+    const uint32_t block = 32 / std::max(typeBytes, 1u);
+    const float one = 1.0f / float(std::max(rows.k, 1u)), two = 2 * one;
+    LayerNormGradTiling t;
+    t.bLength = shape.GetDimNum() > 2 ? uint32_t(shape.GetDim(0)) : 1, t.sLength = rows.m / std::max(t.bLength, 1u);
+    t.hLength = (rows.k + block - 1) / block * block, t.originalHLength = rows.k;
+    t.stackBufferSize = scratch / 4, t.oneCalSize = rows.m * t.hLength, t.nohCalSize = rows.m, t.loopNum = 1;
+    std::memcpy(&t.lastDimValueBack, &one, sizeof one);
+    std::memcpy(&t.lastDimValueBackMulTwo, &two, sizeof two);
+    asc_host::store_tiling(tiling, t);
+}
+template <typename Tiling>
+inline void GetLayerNormGradBetaNDTilingInfo(const ge::Shape &shape, const uint32_t scratch, const uint32_t typeBytes,
+                                             const bool, Tiling &tiling) {
+    const asc_host::RowsOf rows(shape);
+    const uint32_t block = 32 / std::max(typeBytes, 1u);
+    LayerNormGradBetaTiling t;
+    t.bLength = shape.GetDimNum() > 2 ? uint32_t(shape.GetDim(0)) : 1, t.sLength = rows.m / std::max(t.bLength, 1u);
+    t.hLength = (rows.k + block - 1) / block * block, t.originalHLength = rows.k;
+    t.bsLength = rows.m, t.bshLength = rows.m * t.hLength;
+    t.stackBufferSize = scratch / 4, t.oneCalSize = t.bshLength, t.numberOfTmpBuf = 2, t.loopRound = 1;
+    asc_host::store_tiling(tiling, t);
 }
 inline bool GetRmsNormMaxMinTmpSize(const ge::Shape &shape, const uint32_t, uint32_t &most, uint32_t &least,
                                     const bool = false) {

@@ -391,4 +391,19 @@ class BatchMatmulTiling : public MatmulApiTilingBase {
     }
 };
 
+/* Bytes that the libraries' Matmul takes of a core's memories, as the tiling says. */
+struct SysTilingTempBufSize {
+    int32_t ubSize = 0, l1Size = 0, l0cSize = 0;
+};
+
 }  // namespace matmul_tiling
+
+#define ASC_TEMPORARY(name)                                                                         \
+    inline int32_t name(optiling::TCubeTiling &tiling, matmul_tiling::SysTilingTempBufSize &size) { \
+        size = {tiling.get_shareUbSize(), tiling.get_shareL1Size(), tiling.get_shareL0CSize()};     \
+        return 0;                                                                                   \
+    }
+ASC_TEMPORARY(MatmulGetTmpBufSize)
+ASC_TEMPORARY(MultiCoreMatmulGetTmpBufSize)
+ASC_TEMPORARY(BatchMatmulGetTmpBufSize)
+#undef ASC_TEMPORARY

@@ -208,16 +208,17 @@ inline void CumSum(const LocalTensor<T> &dst, const LocalTensor<T> &lastRow, con
                    const CumSumInfo &info, asc_cpu::Where w = asc_cpu::Where::here()) {
     const uint32_t rows = info.outter, columns = info.inner;
     const uint64_t size = uint64_t(rows) * columns;
+    constexpr bool along_rows = config.isLastAxis;
     T *const to = dst.data(), *const last = config.outputLastRow ? lastRow.data() : nullptr;
     const T *const from = src.data();
     const asc_cpu::Operand nothing = src.reads(0);
     asc_cpu::issue(
         PIPE_V, "CumSum", w, {dst.writes(size), src.reads(size), last ? lastRow.writes(columns) : nothing}, [=] {
-            const uint32_t lines = config.isLastAxis ? rows : columns, steps = config.isLastAxis ? columns : rows;
+            const uint32_t lines = along_rows ? rows : columns, steps = along_rows ? columns : rows;
             for (uint32_t line = 0; line < lines; line++) {
                 asc_cpu::Wide<T> sum = asc_cpu::Wide<T>(0);
                 for (uint32_t i = 0; i < steps; i++) {
-                    const uint64_t at = config.isLastAxis ? uint64_t(line) * columns + i : uint64_t(i) * columns + line;
+                    const uint64_t at = along_rows ? uint64_t(line) * columns + i : uint64_t(i) * columns + line;
                     to[at] = T(sum += asc_cpu::Wide<T>(from[at]));
                 }
             }

@@ -1,4 +1,0 @@
-/* Forwards to the logging of host code. */
-#pragma once
-#pragma GCC system_header
-#include "../log/ops_log.h"

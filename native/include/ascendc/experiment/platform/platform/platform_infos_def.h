@@ -1,3 +1,0 @@
-/* Forwards to the chip's description. */
-#pragma once
-#include "../../../platform/platform_infos_def.h"

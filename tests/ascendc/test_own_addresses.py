@@ -1,0 +1,27 @@
+"""Tensors that kernels place themselves lie where their addresses say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from kernel_launch import COMPILER, KernelFault, Program, compile_program
+
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler is installed")
+
+
+@pytest.fixture(scope="module")
+def placed(tmp_path_factory: pytest.TempPathFactory) -> Program:
+    return compile_program(Path(__file__).with_name("own_addresses.cpp"), tmp_path_factory.mktemp("placed"))
+
+
+def test_addresses_say_where_tensors_lie(placed: Program) -> None:
+    x = np.arange(64, dtype=np.float32)
+    (y,) = placed([64], [x], [np.zeros_like(x)])
+    np.testing.assert_array_equal(y, x + x)
+
+
+def test_an_address_outside_of_every_memory_is_named(placed: Program) -> None:
+    with pytest.raises(KernelFault, match="outside of the core's memories"):
+        placed([0], [], [])
