@@ -9,7 +9,7 @@
 #include <string>
 
 #include "../graph/ascend_string.h"
-#include "../graph/ge_error_codes.h"
+#include "../graph/types.h"
 #include "../graph/graph.h"
 #include "ge_api_types.h"
 

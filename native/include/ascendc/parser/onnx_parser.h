@@ -6,7 +6,7 @@
 #include <map>
 
 #include "../graph/ascend_string.h"
-#include "../graph/ge_error_codes.h"
+#include "../graph/types.h"
 #include "../graph/graph.h"
 
 #pragma GCC visibility push(default)
