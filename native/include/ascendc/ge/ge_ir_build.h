@@ -9,8 +9,8 @@
 #include <string>
 
 #include "../graph/ascend_string.h"
-#include "../graph/types.h"
 #include "../graph/graph.h"
+#include "../graph/types.h"
 #include "ge_api_types.h"
 
 #pragma GCC visibility push(default)

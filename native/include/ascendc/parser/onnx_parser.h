@@ -6,8 +6,8 @@
 #include <map>
 
 #include "../graph/ascend_string.h"
-#include "../graph/types.h"
 #include "../graph/graph.h"
+#include "../graph/types.h"
 
 #pragma GCC visibility push(default)
 namespace ge {
