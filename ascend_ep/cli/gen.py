@@ -81,6 +81,9 @@ def _generate(given: argparse.Namespace, environ: Mapping[str, str]) -> None:
         parse_units,
     )
 
+    if given.prompt is None and given.input is None and not given.operator:
+        reason = "it must be a .json file; or give --prompt, or -op with an operator of the library"
+        raise AscendError("E43103", "", "i", reason)
     framework = parse_framework(given.framework)
     if given.compute_unit is None and framework != "pytorch":
         raise AscendError("E43103", "", "c", "it must say the chip, such as ai_core-Ascend910B1")
@@ -125,9 +128,6 @@ def _definition(given: argparse.Namespace, environ: Mapping[str, str]) -> OpDef:
 
         return describe(given.prompt, op_type=given.operator or None).opdef
     if given.input is None:
-        if not given.operator:
-            reason = "it must be a .json file; or give --prompt, or -op with an operator of the library"
-            raise AscendError("E43103", "", "i", reason)
         return _of_library(given.operator, environ)
     path = Path(given.input)
     if path.suffix.lower() != ".json":
