@@ -61,14 +61,14 @@ static char *output(const collective_task *t) {
     return asc_real(t->asked.out);
 }
 
-static char *room(const collective_task *t, uint32_t rank) {
-    return asc_board_step_room(t->task.comm->board, rank, t->task.comm->steps);
+static char *buffer(const collective_task *t, uint32_t rank) {
+    return asc_segment_step_buffer(t->task.comm->segment, rank, t->task.comm->steps);
 }
 
 static void fill(const collective_task *t, uint64_t step) {
     const asc_comm *comm = t->task.comm;
     const asc_collective *asked = &t->asked;
-    char *own = room(t, comm->rank);
+    char *own = buffer(t, comm->rank);
     if (asked->kind == ASC_BARRIER || (asked->kind == ASC_BROADCAST && asked->root != comm->rank)) return;
     if (asked->kind == ASC_REDUCE_SCATTER) { /* for each rank its part, at equal distances */
         for (uint32_t rank = 0; rank < comm->ranks; rank++) {
@@ -85,15 +85,15 @@ static void fill(const collective_task *t, uint64_t step) {
 static void reduce_share(const collective_task *t, char *out, uint64_t first, uint64_t count) {
     const asc_comm *comm = t->task.comm;
     const void *parts[ASC_MAX_RANKS];
-    for (uint32_t rank = 0; rank < comm->ranks; rank++) parts[rank] = room(t, rank) + first * t->size;
+    for (uint32_t rank = 0; rank < comm->ranks; rank++) parts[rank] = buffer(t, rank) + first * t->size;
     asc_reduce(out, parts, comm->ranks, count, t->asked.type, t->asked.op);
 }
 
-/* Of what all are to read, this rank's part, in its own room; no other rank reads that before. */
+/* Of what all are to read, this rank's part, in its own buffer; no other rank reads that before. */
 static void reduce(const collective_task *t, uint64_t step) {
     const asc_comm *comm = t->task.comm;
     share own = of_rank(comm, of_step(t, t->asked.count, step).count, comm->rank);
-    reduce_share(t, room(t, comm->rank) + own.first * t->size, own.first, own.count);
+    reduce_share(t, buffer(t, comm->rank) + own.first * t->size, own.first, own.count);
 }
 
 static void drain_reduced(const collective_task *t, uint64_t step) {
@@ -101,7 +101,7 @@ static void drain_reduced(const collective_task *t, uint64_t step) {
     share s = of_step(t, t->asked.count, step);
     for (uint32_t rank = 0; rank < comm->ranks; rank++) {
         share of = of_rank(comm, s.count, rank);
-        memcpy(output(t) + (s.first + of.first) * t->size, room(t, rank) + of.first * t->size, of.count * t->size);
+        memcpy(output(t) + (s.first + of.first) * t->size, buffer(t, rank) + of.first * t->size, of.count * t->size);
     }
 }
 
@@ -116,12 +116,12 @@ static void drain(const collective_task *t, uint64_t step) {
         case ASC_BROADCAST:
             s = of_step(t, t->asked.count, step);
             if (t->asked.root != comm->rank)
-                memcpy(output(t) + s.first * t->size, room(t, t->asked.root), s.count * t->size);
+                memcpy(output(t) + s.first * t->size, buffer(t, t->asked.root), s.count * t->size);
             break;
         case ASC_ALL_GATHER:
             for (uint32_t rank = 0; rank < comm->ranks; rank++) {
                 s = of_step(t, counts(t)[rank], step);
-                memcpy(output(t) + (offsets(t)[rank] + s.first) * t->size, room(t, rank), s.count * t->size);
+                memcpy(output(t) + (offsets(t)[rank] + s.first) * t->size, buffer(t, rank), s.count * t->size);
             }
             break;
         case ASC_REDUCE_SCATTER:
@@ -136,34 +136,34 @@ static void drain(const collective_task *t, uint64_t step) {
 
 /* A rank that has not come so far in one of its counts of steps. */
 typedef struct progress {
-    asc_board *board;
-    size_t member; /* of asc_rank_board */
+    asc_segment *segment;
+    size_t member; /* of asc_rank_slot */
     uint64_t least;
 } progress;
 
 static uint32_t behind(void *argument) {
     const progress *p = argument;
-    for (uint32_t rank = 0; rank < p->board->ranks; rank++) {
-        const char *of = (const char *)&p->board->of[rank];
+    for (uint32_t rank = 0; rank < p->segment->ranks; rank++) {
+        const char *of = (const char *)&p->segment->of[rank];
         if (atomic_load((atomic_uint_fast64_t *)(uintptr_t)(of + p->member)) < p->least) return rank;
     }
     return ASC_NOBODY;
 }
 
 static HcclResult wait_for(asc_comm *comm, size_t member, uint64_t least) {
-    progress p = {comm->board, member, least};
+    progress p = {comm->segment, member, least};
     return asc_comm_wait(comm, behind, &p);
 }
 
 static void publish(asc_comm *comm, size_t member, uint64_t done) {
-    char *own = (char *)&comm->board->of[comm->rank];
+    char *own = (char *)&comm->segment->of[comm->rank];
     atomic_store((atomic_uint_fast64_t *)(own + member), done);
-    asc_board_ring_all(comm->board);
+    asc_segment_ring_all(comm->segment);
 }
 
-#define FILLED offsetof(asc_rank_board, filled)
-#define REDUCED offsetof(asc_rank_board, reduced)
-#define DRAINED offsetof(asc_rank_board, drained)
+#define FILLED offsetof(asc_rank_slot, filled)
+#define REDUCED offsetof(asc_rank_slot, reduced)
+#define DRAINED offsetof(asc_rank_slot, drained)
 
 /* ---- whether all ranks call the same ------------------------------------------------------------------------------
  */
@@ -190,7 +190,7 @@ static HcclResult compare(const collective_task *t) {
     asc_comm *comm = t->task.comm;
     asc_collective_key own = key_of(t);
     for (uint32_t rank = 0; rank < comm->ranks; rank++) {
-        asc_collective_key other = comm->board->of[rank].keys[comm->steps & 1];
+        asc_collective_key other = comm->segment->of[rank].keys[comm->steps & 1];
         const char *what = other.kind != own.kind     ? "operations"
                            : other.type != own.type   ? "types"
                            : other.op != own.op       ? "reductions"
@@ -214,10 +214,10 @@ static HcclResult compare(const collective_task *t) {
 static HcclResult run_step(const collective_task *t, uint64_t step) {
     asc_comm *comm = t->task.comm;
     uint64_t done = comm->steps + 1;
-    /* The room was used two steps ago. */
+    /* The buffer was used two steps ago. */
     HcclResult code = done > 2 ? wait_for(comm, DRAINED, done - 2) : HCCL_SUCCESS;
     if (code != HCCL_SUCCESS) return code;
-    if (!step) comm->board->of[comm->rank].keys[comm->steps & 1] = key_of(t);
+    if (!step) comm->segment->of[comm->rank].keys[comm->steps & 1] = key_of(t);
     fill(t, step);
     publish(comm, FILLED, done);
     code = wait_for(comm, FILLED, done);
@@ -229,7 +229,7 @@ static HcclResult run_step(const collective_task *t, uint64_t step) {
         code = wait_for(comm, REDUCED, done);
         if (code != HCCL_SUCCESS) return code;
     } else
-        atomic_store(&comm->board->of[comm->rank].reduced, done);
+        atomic_store(&comm->segment->of[comm->rank].reduced, done);
     drain(t, step);
     publish(comm, DRAINED, done);
     comm->steps = done;
@@ -249,7 +249,7 @@ static HcclResult run(asc_comm_task *task) {
     for (uint64_t step = 0; step < steps && code == HCCL_SUCCESS; step++) code = run_step(t, step);
     if (code != HCCL_SUCCESS) return code;
     atomic_store(&comm->collectives.finished, t->ticket + 1);
-    asc_board_ring(comm->board, comm->rank);
+    asc_segment_ring(comm->segment, comm->rank);
     return HCCL_SUCCESS;
 }
 
@@ -280,8 +280,8 @@ static void measure(collective_task *t) {
         uint64_t end_of = part_offsets[rank] + part_counts[rank];
         if (part_counts[rank] && end_of > together) together = end_of;
     }
-    uint64_t rooms = a->kind == ASC_REDUCE_SCATTER ? comm->ranks : 1;
-    t->per_step = comm->board->step_bytes / t->size / rooms;
+    uint64_t buffers = a->kind == ASC_REDUCE_SCATTER ? comm->ranks : 1;
+    t->per_step = comm->segment->step_bytes / t->size / buffers;
     switch (a->kind) {
         case ASC_ALL_GATHER: t->in_elements = part_counts[comm->rank], t->out_elements = together; break;
         case ASC_REDUCE_SCATTER: t->in_elements = together, t->out_elements = part_counts[comm->rank]; break;

@@ -1,5 +1,6 @@
-/* collective.h - operations of all ranks through their rooms, step by step. In a step each rank fills its room; once
- * all have, each reduces its part of what lies there, when there is something to reduce; then each reads what it needs.
+/* collective.h - operations of all ranks through their buffers, step by step. In a step each rank fills its buffer;
+ * once all have, each reduces its part of what lies there, when there is something to reduce; then each reads what it
+ * needs.
  *
  * Sums are made in the order of the ranks, by one rank for all: they are the same everywhere, and every time. */
 #ifndef ASC_HCCL_COLLECTIVE_H

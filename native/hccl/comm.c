@@ -28,35 +28,35 @@ static void release(asc_comm *comm) {
     bool last = --comm->users == 0;
     pthread_mutex_unlock(&comm->lock);
     if (!last) return;
-    asc_board_close(comm->board);
+    asc_segment_close(comm->segment);
     pthread_mutex_destroy(&comm->lock);
     pthread_mutex_destroy(&comm->issuing);
     free(comm->sends);
     free(comm);
 }
 
-HcclResult asc_comm_new(asc_board *board, int32_t device, const char *meeting, const asc_comm_options *options,
+HcclResult asc_comm_new(asc_segment *segment, int32_t device, const char *rendezvous, const asc_comm_options *options,
                         HcclComm *made) {
     asc_comm *comm = calloc(1, sizeof *comm);
-    asc_lane *lanes = calloc(2 * board->ranks, sizeof *lanes);
+    asc_lane *lanes = calloc(2 * segment->ranks, sizeof *lanes);
     HcclComm handle = comm && lanes ? asc_handle_new(ASC_KIND_COMMUNICATOR, comm) : NULL;
     if (!handle) {
         free(comm);
         free(lanes);
-        asc_board_leave(board, ASC_RANK_FAILED);
-        asc_board_close(board);
+        asc_segment_leave(segment, ASC_RANK_FAILED);
+        asc_segment_close(segment);
         return asc_hccl_fail(ASC_EI_RESOURCE, HCCL_E_MEMORY, "this machine has no memory left");
     }
     comm->handle = handle;
-    comm->board = board;
-    comm->rank = board->rank;
-    comm->ranks = board->ranks;
+    comm->segment = segment;
+    comm->rank = segment->rank;
+    comm->ranks = segment->ranks;
     comm->device = device;
     comm->execute_seconds = options->execute_seconds;
     comm->users = 1;
     comm->sends = lanes;
-    comm->receives = lanes + board->ranks;
-    snprintf(comm->name, sizeof comm->name, "%s", options->name[0] ? options->name : meeting);
+    comm->receives = lanes + segment->ranks;
+    snprintf(comm->name, sizeof comm->name, "%s", options->name[0] ? options->name : rendezvous);
     pthread_mutex_init(&comm->lock, NULL);
     pthread_mutex_init(&comm->issuing, NULL);
     pthread_mutex_lock(&all.lock);
@@ -107,7 +107,7 @@ HcclResult HcclCommDestroy(HcclComm comm) {
                       "operations were done; synchronize their streams first");
         asc_comm_break(found, HCCL_E_AGAIN);
     }
-    asc_board_leave(found->board, ASC_RANK_LEFT);
+    asc_segment_leave(found->segment, ASC_RANK_LEFT);
     release(found);
     return HCCL_SUCCESS;
 }
@@ -136,7 +136,7 @@ HcclResult asc_comm_break(asc_comm *comm, HcclResult code) {
     if (!atomic_load(&comm->code)) snprintf(comm->text, sizeof comm->text, "%s", asc_last_text());
     bool first = atomic_compare_exchange_strong(&comm->code, &none, (int)code);
     pthread_mutex_unlock(&comm->lock);
-    if (first) asc_board_leave(comm->board, ASC_RANK_FAILED);
+    if (first) asc_segment_leave(comm->segment, ASC_RANK_FAILED);
     return code;
 }
 
@@ -151,7 +151,7 @@ static HcclResult say_lost(const asc_comm *comm, const asc_wait *wait) {
 
 HcclResult asc_comm_wait(asc_comm *comm, uint32_t (*missing)(void *), void *argument) {
     asc_wait wait = {.missing = missing, .argument = argument, .seconds = comm->execute_seconds, .stop = &comm->code};
-    HcclResult code = asc_board_wait(comm->board, &wait);
+    HcclResult code = asc_segment_wait(comm->segment, &wait);
     if (code == HCCL_SUCCESS) return code;
     if (code == HCCL_E_AGAIN) return say_broken(comm);
     if (code == HCCL_E_REMOTE) return asc_comm_break(comm, say_lost(comm, &wait));

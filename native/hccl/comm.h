@@ -4,9 +4,9 @@
 
 #include <pthread.h>
 
-#include "board.h"
 #include "failure.h"
 #include "hccl/hccl.h"
+#include "segment.h"
 
 /* Things of one kind that happen in the order in which they were issued, whatever streams they are on. */
 typedef struct asc_lane {
@@ -17,7 +17,7 @@ typedef struct asc_lane {
 typedef struct asc_comm {
     HcclComm handle;
     char name[COMM_NAME_MAX_LENGTH];
-    asc_board *board;
+    asc_segment *segment;
     uint32_t rank, ranks;
     int32_t device;
     int32_t execute_seconds;
@@ -35,7 +35,7 @@ typedef struct asc_comm {
 
 /* How a communicator is to be, from its configuration and the environment. */
 typedef struct asc_comm_options {
-    char name[COMM_NAME_MAX_LENGTH]; /* "": of the ranks' meeting */
+    char name[COMM_NAME_MAX_LENGTH]; /* "": of the ranks' rendezvous */
     size_t step_bytes;
     int32_t execute_seconds;
 } asc_comm_options;
@@ -43,8 +43,8 @@ typedef struct asc_comm_options {
 /* `config` NULL: none. */
 HcclResult asc_comm_options_read(const HcclCommConfig *config, asc_comm_options *options);
 
-/* A communicator on the device; the board is then its, in any case. */
-HcclResult asc_comm_new(asc_board *board, int32_t device, const char *meeting, const asc_comm_options *options,
+/* A communicator on the device; the segment is then its, in any case. */
+HcclResult asc_comm_new(asc_segment *segment, int32_t device, const char *rendezvous, const asc_comm_options *options,
                         HcclComm *made);
 /* Fails unless the handle is a communicator's that lives. */
 HcclResult asc_comm_get(HcclComm handle, asc_comm **comm);

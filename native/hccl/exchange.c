@@ -31,12 +31,12 @@ static size_t part_bytes(const message *m) {
 }
 
 static bool send_part(const asc_comm *comm, message *m) {
-    asc_channel_board *channel = asc_board_channel(comm->board, comm->rank, m->asked.peer);
+    asc_channel_slot *channel = asc_segment_channel(comm->segment, comm->rank, m->asked.peer);
     uint64_t part = atomic_load(&channel->written);
     if (part - atomic_load(&channel->read) == 2) return false;
     size_t bytes = part_bytes(m);
     channel->message_bytes[part & 1] = m->asked.bytes;
-    memcpy(asc_board_part_room(comm->board, comm->rank, m->asked.peer, part),
+    memcpy(asc_segment_part_buffer(comm->segment, comm->rank, m->asked.peer, part),
            (const char *)asc_real(m->asked.memory) + m->moved, bytes);
     m->moved += bytes;
     atomic_store(&channel->written, part + 1);
@@ -45,7 +45,7 @@ static bool send_part(const asc_comm *comm, message *m) {
 
 static bool receive_part(exchange_task *t, message *m) {
     asc_comm *comm = t->task.comm;
-    asc_channel_board *channel = asc_board_channel(comm->board, m->asked.peer, comm->rank);
+    asc_channel_slot *channel = asc_segment_channel(comm->segment, m->asked.peer, comm->rank);
     uint64_t part = atomic_load(&channel->read);
     if (atomic_load(&channel->written) == part) return false;
     uint64_t sent = channel->message_bytes[part & 1];
@@ -57,7 +57,7 @@ static bool receive_part(exchange_task *t, message *m) {
     }
     size_t bytes = part_bytes(m);
     memcpy((char *)asc_real(m->asked.memory) + m->moved,
-           asc_board_part_room(comm->board, m->asked.peer, comm->rank, part), bytes);
+           asc_segment_part_buffer(comm->segment, m->asked.peer, comm->rank, part), bytes);
     m->moved += bytes;
     atomic_store(&channel->read, part + 1);
     return true;
@@ -70,13 +70,13 @@ static bool move(exchange_task *t, message *m) {
     bool moved = false;
     if (atomic_load(&lane->finished) != m->ticket) return false;
     while (m->moved < m->asked.bytes && (m->asked.sends ? send_part(comm, m) : receive_part(t, m))) {
-        asc_board_ring(comm->board, m->asked.peer);
+        asc_segment_ring(comm->segment, m->asked.peer);
         moved = true;
     }
     if (m->moved < m->asked.bytes) return moved;
     m->done = true;
     atomic_store(&lane->finished, m->ticket + 1);
-    asc_board_ring(comm->board, comm->rank); /* for messages of other streams */
+    asc_segment_ring(comm->segment, comm->rank); /* for messages of other streams */
     return true;
 }
 

@@ -13,18 +13,18 @@ typedef struct grouped {
 } grouped;
 
 static _Thread_local struct {
-    uint32_t depth, count, room;
+    uint32_t depth, count, buffer;
     grouped *messages;
 } group;
 
 HcclResult asc_group_push(asc_comm *comm, const asc_message *message, aclrtStream stream) {
     if (!group.depth) return asc_exchange_push(comm, message, 1, stream);
-    if (group.count == group.room) {
-        uint32_t room = group.room ? group.room * 2 : 16;
-        grouped *more = realloc(group.messages, room * sizeof *more);
+    if (group.count == group.buffer) {
+        uint32_t buffer = group.buffer ? group.buffer * 2 : 16;
+        grouped *more = realloc(group.messages, buffer * sizeof *more);
         if (!more) return asc_hccl_fail(ASC_EI_RESOURCE, HCCL_E_MEMORY, "this machine has no memory left");
         group.messages = more;
-        group.room = room;
+        group.buffer = buffer;
     }
     group.messages[group.count++] = (grouped){*message, comm->handle, stream};
     return HCCL_SUCCESS;
@@ -64,6 +64,6 @@ HcclResult HcclGroupEnd(void) {
     free(together);
     free(group.messages);
     group.messages = NULL;
-    group.count = group.room = 0;
+    group.count = group.buffer = 0;
     return code;
 }

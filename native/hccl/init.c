@@ -13,7 +13,7 @@
 /* What lies in HcclRootInfo. */
 typedef struct root_info {
     char mark[24];
-    char meeting[ASC_MEETING_NAME_BYTES];
+    char rendezvous[ASC_RENDEZVOUS_NAME_BYTES];
 } root_info;
 
 static const char MARK[24] = "ascend_ep root of ranks";
@@ -26,22 +26,22 @@ static HcclResult check_rank(uint32_t ranks, uint32_t rank) {
 }
 
 /* What the rank asks for, on the current device. */
-static HcclResult prepare(const char *meeting, uint32_t ranks, uint32_t rank, const HcclCommConfig *config,
+static HcclResult prepare(const char *rendezvous, uint32_t ranks, uint32_t rank, const HcclCommConfig *config,
                           HcclComm *comm, asc_joining *joining) {
     ASC_HCCL_NEED(comm);
     const asc_acl_context *context = asc_current_context();
     if (!context) return HCCL_E_RUNTIME; /* with the text that no device is set */
     *joining = (asc_joining){.ranks = ranks, .rank = rank, .device = context->device, .comm = comm};
-    memcpy(joining->meeting, meeting, sizeof joining->meeting);
+    memcpy(joining->rendezvous, rendezvous, sizeof joining->rendezvous);
     HcclResult code = check_rank(ranks, rank);
     return code == HCCL_SUCCESS ? asc_comm_options_read(config, &joining->options) : code;
 }
 
 /* Joins those who come by the same name. */
-static HcclResult meet(const char *meeting, uint32_t ranks, uint32_t rank, const HcclCommConfig *config,
+static HcclResult meet(const char *rendezvous, uint32_t ranks, uint32_t rank, const HcclCommConfig *config,
                        HcclComm *comm) {
     asc_joining joining;
-    HcclResult code = prepare(meeting, ranks, rank, config, comm, &joining);
+    HcclResult code = prepare(rendezvous, ranks, rank, config, comm, &joining);
     return code == HCCL_SUCCESS ? asc_join(&joining) : code;
 }
 
@@ -50,7 +50,7 @@ static HcclResult meet(const char *meeting, uint32_t ranks, uint32_t rank, const
 static HcclResult make_root(HcclRootInfo *rootInfo) {
     ASC_HCCL_NEED(rootInfo);
     root_info made = {0};
-    HcclResult code = asc_meeting_new_name(made.meeting);
+    HcclResult code = asc_rendezvous_new_name(made.rendezvous);
     if (code != HCCL_SUCCESS) return code;
     memcpy(made.mark, MARK, sizeof made.mark);
     memset(rootInfo, 0, sizeof *rootInfo);
@@ -73,11 +73,11 @@ static HcclResult meet_by_root(uint32_t ranks, const HcclRootInfo *rootInfo, uin
     ASC_HCCL_NEED(rootInfo);
     root_info given;
     memcpy(&given, rootInfo->internal, sizeof given);
-    if (memcmp(given.mark, MARK, sizeof given.mark) != 0 || given.meeting[sizeof given.meeting - 1])
+    if (memcmp(given.mark, MARK, sizeof given.mark) != 0 || given.rendezvous[sizeof given.rendezvous - 1])
         return asc_hccl_fail(ASC_EI_ARGUMENT, HCCL_E_PARA,
                              "rootInfo isn't what HcclGetRootInfo made; send all its %u bytes to each rank",
                              (unsigned)sizeof *rootInfo);
-    return meet(given.meeting, ranks, rank, config, comm);
+    return meet(given.rendezvous, ranks, rank, config, comm);
 }
 
 HcclResult HcclCommInitRootInfo(uint32_t nRanks, const HcclRootInfo *rootInfo, uint32_t rank, HcclComm *comm) {
@@ -107,11 +107,11 @@ HcclResult HcclCommInitRootInfoScalable(uint32_t nRanks, uint32_t nRoot, const H
 static HcclResult meet_by_table(const char *path, uint32_t rank, const HcclCommConfig *config, HcclComm *comm) {
     ASC_HCCL_NEED(path);
     asc_rank_table table;
-    char meeting[ASC_MEETING_NAME_BYTES];
+    char rendezvous[ASC_RENDEZVOUS_NAME_BYTES];
     HcclResult code = asc_rank_table_read(path, &table);
     if (code != HCCL_SUCCESS) return code;
-    asc_meeting_name_of(&table, sizeof table, meeting);
-    return meet(meeting, table.ranks, rank, config, comm);
+    asc_rendezvous_name_of(&table, sizeof table, rendezvous);
+    return meet(rendezvous, table.ranks, rank, config, comm);
 }
 
 HcclResult HcclCommInitClusterInfo(const char *clusterInfo, uint32_t rank, HcclComm *comm) {
@@ -165,12 +165,12 @@ HcclResult HcclCreateSubCommConfig(HcclComm *comm, uint32_t rankNum, uint32_t *r
         uint64_t id;
         uint32_t ranks[ASC_MAX_RANKS];
     } key = {.id = subCommId};
-    char meeting[ASC_MEETING_NAME_BYTES];
+    char rendezvous[ASC_RENDEZVOUS_NAME_BYTES];
     memcpy(key.parent, found->name, sizeof key.parent);
     memcpy(key.ranks, rankIds, rankNum * sizeof *rankIds);
-    asc_meeting_name_of(&key, sizeof key, meeting);
+    asc_rendezvous_name_of(&key, sizeof key, rendezvous);
     asc_joining joining;
-    code = prepare(meeting, rankNum, subCommRankId, config, subComm, &joining);
+    code = prepare(rendezvous, rankNum, subCommRankId, config, subComm, &joining);
     if (code != HCCL_SUCCESS) return code;
     snprintf(text, sizeof text, "%s_sub_%llu", found->name, (unsigned long long)subCommId);
     if (!joining.options.name[0]) snprintf(joining.options.name, sizeof joining.options.name, "%.127s", text);
@@ -194,20 +194,20 @@ HcclResult HcclCommInitAll(uint32_t ndev, int32_t *devices, HcclComm *comms) {
     ASC_HCCL_NEED(devices);
     ASC_HCCL_NEED(comms);
     asc_comm_options options;
-    char meeting[ASC_MEETING_NAME_BYTES];
+    char rendezvous[ASC_RENDEZVOUS_NAME_BYTES];
     HcclResult code = check_rank(ndev, 0);
     if (code == HCCL_SUCCESS) code = check_devices(ndev, devices);
     if (code == HCCL_SUCCESS) code = asc_comm_options_read(NULL, &options);
-    if (code == HCCL_SUCCESS) code = asc_meeting_new_name(meeting);
+    if (code == HCCL_SUCCESS) code = asc_rendezvous_new_name(rendezvous);
     if (code != HCCL_SUCCESS) return code;
-    int file = asc_board_file(ndev, options.step_bytes);
+    int file = asc_segment_file(ndev, options.step_bytes);
     if (file < 0)
         return asc_hccl_fail(ASC_EI_RESOURCE, HCCL_E_MEMORY, "no memory for %u ranks: %s", ndev, strerror(errno));
     uint32_t made = 0;
     for (; made < ndev && code == HCCL_SUCCESS; made++) {
-        asc_board *board = NULL;
-        code = asc_board_join(file, made, &board);
-        if (code == HCCL_SUCCESS) code = asc_comm_new(board, devices[made], meeting, &options, &comms[made]);
+        asc_segment *segment = NULL;
+        code = asc_segment_join(file, made, &segment);
+        if (code == HCCL_SUCCESS) code = asc_comm_new(segment, devices[made], rendezvous, &options, &comms[made]);
     }
     close(file);
     while (code != HCCL_SUCCESS && made-- > 1) HcclCommDestroy(comms[made - 1]);

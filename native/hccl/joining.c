@@ -20,10 +20,11 @@ static _Thread_local struct {
 } group;
 
 HcclResult asc_join_now(const asc_joining *joining) {
-    asc_board *board = NULL;
-    HcclResult code = asc_meet(joining->meeting, joining->ranks, joining->rank, joining->options.step_bytes, &board);
+    asc_segment *segment = NULL;
+    HcclResult code =
+        asc_meet(joining->rendezvous, joining->ranks, joining->rank, joining->options.step_bytes, &segment);
     if (code != HCCL_SUCCESS) return code;
-    return asc_comm_new(board, joining->device, joining->meeting, &joining->options, joining->comm);
+    return asc_comm_new(segment, joining->device, joining->rendezvous, &joining->options, joining->comm);
 }
 
 HcclResult asc_join(const asc_joining *joining) {

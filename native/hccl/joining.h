@@ -3,10 +3,10 @@
 #define ASC_HCCL_JOINING_H
 
 #include "comm.h"
-#include "meeting.h"
+#include "rendezvous.h"
 
 typedef struct asc_joining {
-    char meeting[ASC_MEETING_NAME_BYTES];
+    char rendezvous[ASC_RENDEZVOUS_NAME_BYTES];
     uint32_t ranks, rank;
     asc_comm_options options;
     int32_t device;

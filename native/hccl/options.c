@@ -8,7 +8,7 @@
 #include "environment.h"
 
 static size_t step_bytes_of(uint32_t mebibytes) {
-    /* Two rooms are the buffer; more than a step's most wouldn't be used. */
+    /* Two buffers are the buffer; more than a step's most wouldn't be used. */
     size_t half = ((size_t)mebibytes << 20) / 2;
     return half < ASC_MOST_STEP_BYTES ? half : ASC_MOST_STEP_BYTES;
 }

@@ -2,7 +2,7 @@
 #ifndef ASC_HCCL_RANK_TABLE_H
 #define ASC_HCCL_RANK_TABLE_H
 
-#include "board.h"
+#include "segment.h"
 
 /* Ranks whose tables are equal, be they copies, belong together. */
 typedef struct asc_rank_table {

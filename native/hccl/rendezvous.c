@@ -1,6 +1,6 @@
-/* meeting.c - rank 0 listens and hands out the file of the board, others ask for it. The socket's name isn't in a file
- * system, and ends with the socket. */
-#include "meeting.h"
+/* rendezvous.c - rank 0 listens and hands out the file of the segment, others ask for it. The socket's name isn't in a
+ * file system, and ends with the socket. */
+#include "rendezvous.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -26,22 +26,23 @@ typedef struct reply {
     char text[TEXT_BYTES];
 } reply;
 
-HcclResult asc_meeting_new_name(char name[ASC_MEETING_NAME_BYTES]) {
+HcclResult asc_rendezvous_new_name(char name[ASC_RENDEZVOUS_NAME_BYTES]) {
     uint64_t random[2];
     if (getrandom(random, sizeof random, 0) != sizeof random)
         return asc_hccl_fail(ASC_EI_OTHER, HCCL_E_SYSCALL, "the system gives no random numbers: %s", strerror(errno));
-    snprintf(name, ASC_MEETING_NAME_BYTES, "%016llx%016llx", (unsigned long long)random[0],
+    snprintf(name, ASC_RENDEZVOUS_NAME_BYTES, "%016llx%016llx", (unsigned long long)random[0],
              (unsigned long long)random[1]);
     return HCCL_SUCCESS;
 }
 
 /* FNV-1a, from two beginnings. */
-void asc_meeting_name_of(const void *bytes, size_t count, char name[ASC_MEETING_NAME_BYTES]) {
+void asc_rendezvous_name_of(const void *bytes, size_t count, char name[ASC_RENDEZVOUS_NAME_BYTES]) {
     uint64_t hash[2] = {0xCBF29CE484222325u, 0x9E3779B97F4A7C15u};
     for (int half = 0; half < 2; half++)
         for (size_t i = 0; i < count; i++)
             hash[half] = (hash[half] ^ ((const unsigned char *)bytes)[i]) * 0x100000001B3u;
-    snprintf(name, ASC_MEETING_NAME_BYTES, "%016llx%016llx", (unsigned long long)hash[0], (unsigned long long)hash[1]);
+    snprintf(name, ASC_RENDEZVOUS_NAME_BYTES, "%016llx%016llx", (unsigned long long)hash[0],
+             (unsigned long long)hash[1]);
 }
 
 static socklen_t address_of(const char *name, struct sockaddr_un *address) {
@@ -79,9 +80,9 @@ static HcclResult too_late(uint32_t ranks, uint32_t missing) {
 }
 
 static uint32_t absent(void *argument) {
-    const asc_board *board = argument;
-    for (uint32_t rank = 0; rank < board->ranks; rank++)
-        if (atomic_load(&board->of[rank].state) == ASC_RANK_ABSENT) return rank;
+    const asc_segment *segment = argument;
+    for (uint32_t rank = 0; rank < segment->ranks; rank++)
+        if (atomic_load(&segment->of[rank].state) == ASC_RANK_ABSENT) return rank;
     return ASC_NOBODY;
 }
 
@@ -110,14 +111,14 @@ static HcclResult listen_at(const char *name, int64_t deadline, int *listener) {
     return HCCL_SUCCESS;
 }
 
-static void check(const asc_board *board, const request *asked, reply *answer) {
-    if (asked->ranks != board->ranks)
+static void check(const asc_segment *segment, const request *asked, reply *answer) {
+    if (asked->ranks != segment->ranks)
         snprintf(answer->text, TEXT_BYTES, "nRanks is %u in rank %u, and %u in rank 0", asked->ranks, asked->rank,
-                 board->ranks);
-    else if (asked->rank >= board->ranks)
-        snprintf(answer->text, TEXT_BYTES, "rank is %u; it is 0 to %u", asked->rank, board->ranks - 1);
-    else if (atomic_load(&board->of[asked->rank].state) != ASC_RANK_ABSENT)
-        snprintf(answer->text, TEXT_BYTES, "the communicator of %u ranks has its rank %u already", board->ranks,
+                 segment->ranks);
+    else if (asked->rank >= segment->ranks)
+        snprintf(answer->text, TEXT_BYTES, "rank is %u; it is 0 to %u", asked->rank, segment->ranks - 1);
+    else if (atomic_load(&segment->of[asked->rank].state) != ASC_RANK_ABSENT)
+        snprintf(answer->text, TEXT_BYTES, "the communicator of %u ranks has its rank %u already", segment->ranks,
                  asked->rank);
     answer->code = answer->text[0] ? HCCL_E_PARA : HCCL_SUCCESS;
 }
@@ -141,43 +142,43 @@ static void hand_out(int connection, const reply *answer, int file) {
 }
 
 /* Answers one that asks. When all are there, it asks for another communicator of the same name, and is to ask again. */
-static void serve(int listener, const asc_board *board) {
+static void serve(int listener, const asc_segment *segment) {
     int connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
     if (connection < 0) return;
     request asked;
     reply answer = {0};
     limit_waiting(connection);
     if (is_own_user(connection) && recv(connection, &asked, sizeof asked, MSG_WAITALL) == sizeof asked &&
-        absent((void *)(uintptr_t)board) != ASC_NOBODY) {
-        check(board, &asked, &answer);
-        hand_out(connection, &answer, board->file);
+        absent((void *)(uintptr_t)segment) != ASC_NOBODY) {
+        check(segment, &asked, &answer);
+        hand_out(connection, &answer, segment->file);
     }
     close(connection);
 }
 
-static HcclResult gather(int listener, const asc_board *board, int64_t deadline) {
+static HcclResult gather(int listener, const asc_segment *segment, int64_t deadline) {
     uint32_t missing;
-    while ((missing = absent((void *)(uintptr_t)board)) != ASC_NOBODY) {
-        uint32_t who = asc_board_lost(board);
+    while ((missing = absent((void *)(uintptr_t)segment)) != ASC_NOBODY) {
+        uint32_t who = asc_segment_lost(segment);
         if (who != ASC_NOBODY) return gone(who);
-        if (now_milliseconds() > deadline) return too_late(board->ranks, missing);
+        if (now_milliseconds() > deadline) return too_late(segment->ranks, missing);
         struct pollfd ready = {.fd = listener, .events = POLLIN};
-        if (poll(&ready, 1, POLL_MILLISECONDS) > 0) serve(listener, board);
+        if (poll(&ready, 1, POLL_MILLISECONDS) > 0) serve(listener, segment);
     }
     return HCCL_SUCCESS;
 }
 
-static HcclResult lead(const char *name, uint32_t ranks, size_t step_bytes, int64_t deadline, asc_board **joined) {
-    int listener = -1, file = asc_board_file(ranks, step_bytes);
+static HcclResult lead(const char *name, uint32_t ranks, size_t step_bytes, int64_t deadline, asc_segment **joined) {
+    int listener = -1, file = asc_segment_file(ranks, step_bytes);
     HcclResult code =
         file < 0 ? asc_hccl_fail(ASC_EI_RESOURCE, HCCL_E_MEMORY, "no memory for %u ranks: %s", ranks, strerror(errno))
-                 : asc_board_join(file, 0, joined);
+                 : asc_segment_join(file, 0, joined);
     if (code == HCCL_SUCCESS) {
         code = listen_at(name, deadline, &listener);
         if (code == HCCL_SUCCESS) code = gather(listener, *joined, deadline);
         if (code != HCCL_SUCCESS) {
-            asc_board_leave(*joined, ASC_RANK_FAILED);
-            asc_board_close(*joined);
+            asc_segment_leave(*joined, ASC_RANK_FAILED);
+            asc_segment_close(*joined);
         }
     }
     if (listener >= 0) close(listener);
@@ -217,20 +218,20 @@ static int ask_once(const char *name, const request *asked, reply *answer) {
     return file;
 }
 
-static HcclResult wait_for_all(asc_board *board, int64_t deadline) {
+static HcclResult wait_for_all(asc_segment *segment, int64_t deadline) {
     atomic_int never = 0;
     int64_t left = (deadline - now_milliseconds()) / 1000;
     asc_wait wait = {.missing = absent,
-                     .argument = board,
+                     .argument = segment,
                      .seconds = left > 0 ? (int32_t)left : 1,
                      .stop = &never,
                      .everybody = true};
-    HcclResult code = asc_board_wait(board, &wait);
+    HcclResult code = asc_segment_wait(segment, &wait);
     if (code == HCCL_E_REMOTE) return gone(wait.who);
-    return code == HCCL_SUCCESS ? code : too_late(board->ranks, wait.who);
+    return code == HCCL_SUCCESS ? code : too_late(segment->ranks, wait.who);
 }
 
-static HcclResult follow(const char *name, uint32_t ranks, uint32_t rank, int64_t deadline, asc_board **joined) {
+static HcclResult follow(const char *name, uint32_t ranks, uint32_t rank, int64_t deadline, asc_segment **joined) {
     request asked = {ranks, rank};
     reply answer = {0};
     int file;
@@ -239,17 +240,17 @@ static HcclResult follow(const char *name, uint32_t ranks, uint32_t rank, int64_
         if (now_milliseconds() > deadline) return too_late(ranks, 0);
         poll(NULL, 0, POLL_MILLISECONDS / 4);
     }
-    HcclResult code = asc_board_join(file, rank, joined);
+    HcclResult code = asc_segment_join(file, rank, joined);
     close(file);
     if (code != HCCL_SUCCESS) return code;
     code = wait_for_all(*joined, deadline);
     if (code == HCCL_SUCCESS) return code;
-    asc_board_leave(*joined, ASC_RANK_FAILED);
-    asc_board_close(*joined);
+    asc_segment_leave(*joined, ASC_RANK_FAILED);
+    asc_segment_close(*joined);
     return code;
 }
 
-HcclResult asc_meet(const char *name, uint32_t ranks, uint32_t rank, size_t step_bytes, asc_board **joined) {
+HcclResult asc_meet(const char *name, uint32_t ranks, uint32_t rank, size_t step_bytes, asc_segment **joined) {
     int64_t deadline = now_milliseconds() + (int64_t)asc_hccl_get_environment()->connect_seconds * 1000;
     return rank ? follow(name, ranks, rank, deadline, joined) : lead(name, ranks, step_bytes, deadline, joined);
 }
