@@ -19,7 +19,7 @@ EXECUTABLE, WRITABLE = 1, 2
 DT_TEXTREL, DT_FLAGS, DT_RPATH, DT_RUNPATH, DF_BIND_NOW = 22, 30, 15, 29, 8
 SHADOW_STACK = 2
 #: None of it is compiled with other than a copy into a buffer whose size isn't known.
-WITHOUT_COPIES = ("libascend_ep.so", "_rt.abi3.so", "_call.abi3.so", "_numbers.abi3.so")
+WITHOUT_COPIES = ("libascend_ep.so", "_rt.abi3.so", "_call.abi3.so", "_numbers.abi3.so", "libascend_ge.so")
 
 
 def segments(data: bytes) -> Iterator[tuple[int, int]]:

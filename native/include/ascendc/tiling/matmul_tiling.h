@@ -400,7 +400,9 @@ struct SysTilingTempBufSize {
 
 #define ASC_TEMPORARY(name)                                                                         \
     inline int32_t name(optiling::TCubeTiling &tiling, matmul_tiling::SysTilingTempBufSize &size) { \
-        size = {tiling.get_shareUbSize(), tiling.get_shareL1Size(), tiling.get_shareL0CSize()};     \
+        size.ubSize = tiling.get_shareUbSize();                                                     \
+        size.l1Size = tiling.get_shareL1Size();                                                     \
+        size.l0cSize = tiling.get_shareL0CSize();                                                   \
         return 0;                                                                                   \
     }
 ASC_TEMPORARY(MatmulGetTmpBufSize)
