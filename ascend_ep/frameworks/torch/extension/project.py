@@ -113,7 +113,7 @@ _RUN_TEST = """#!/bin/bash
 set -e
 cd "$(dirname "$0")/.."
 python3 setup.py build_ext --inplace
-export PYTHONPATH="$PWD${PYTHONPATH:+:$PYTHONPATH}"
+export PYTHONPATH="$PWD:$PWD/tests${PYTHONPATH:+:$PYTHONPATH}"
 for source in csrc/*.cpp; do
     module="$(basename "$source" .cpp)"
     python3 -m pytest -q "tests/test_$module.py" "$@"
