@@ -56,10 +56,10 @@ aclError aclSetCompileopt(aclCompileOpt opt, const char *value) {
     return ACL_SUCCESS;
 }
 
-/* The value, which the caller frees; NULL: no memory. */
+/* The value, which the caller frees; NULL: no memory. An empty one, which torch_npu sets, is none. */
 static char *option(aclCompileOpt opt) {
     pthread_mutex_lock(&options.lock);
-    const char *value = options.values[opt] ? options.values[opt] : about[opt].otherwise;
+    const char *given = options.values[opt], *value = given && *given ? given : about[opt].otherwise;
     char *copy = strdup(value ? value : "");
     pthread_mutex_unlock(&options.lock);
     return copy;

@@ -38,7 +38,7 @@ def results(done: Run) -> dict[str, str]:
     assert done.status == 0, done.err
     rows = [line for line in done.out.splitlines() if line]
     names = ("loaded", "absent", "other types", "softmax", "other attributes", "cast", "compiled", "product")
-    names += ("handle", "by handle", "too few", "gone", "row", "number")
+    names += ("handle", "by handle", "too few", "gone", "row", "number", "exact")
     return {name: row[len(name) + 1 :] for row in rows for name in names if row.startswith(f"{name} ")}
 
 
@@ -59,6 +59,7 @@ def test_loaded_compiled_and_computed(run: Runner, folder: Path, toolkit: Path) 
     assert np.allclose(values(got["compiled"]), (x * x).ravel())
     assert np.allclose(values(got["row"]), [1, 2, 3, 1, 2, 3])
     assert np.allclose(values(got["number"]), [5] * 6)
+    assert values(got["exact"]).tolist() == [-0.1, -0.2, -0.3, -0.4, -0.6, -0.7]
     assert np.allclose(values(got["product"]), (2 * x @ x.T).ravel() + np.arange(4))
     assert np.allclose(values(got["by handle"]), (x + x).ravel())
     assert (got["handle"], got["too few"], got["gone"]) == ("0", "100000", "100000")

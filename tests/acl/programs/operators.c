@@ -82,6 +82,15 @@ int main(int argc, char **argv) {
                                   ACL_COMPILE_SYS, NULL, stream),
          out, 6);
 
+    /* A precision that is set to nothing is the types' own. */
+    static const float tenths[6] = {0.1f, 0.2f, 0.3f, 0.4f, 0.6f, 0.7f};
+    aclDataBuffer *exact[] = {buffer(tenths, sizeof tenths)};
+    aclSetCompileopt(ACL_PRECISION_MODE, "");
+    show("exact",
+         aclopCompileAndExecuteV2("Neg", 1, one, exact, 1, one, outs, NULL, ACL_ENGINE_SYS, ACL_COMPILE_SYS, NULL,
+                                  stream),
+         out, 6);
+
     /* [2,3] by its own transpose, twice, and one of what is there. */
     static const float scale[2] = {2, 1};
     aclDataBuffer *scales = buffer(scale, sizeof scale), *square = buffer(x, 4 * sizeof(float));
