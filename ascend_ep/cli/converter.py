@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import os
 import select
+import stat
 import struct
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+
+from ascend_ep.errors import AscendError
 
 #: Seconds without work after which it ends; libascendcl begins it again.
 PATIENCE = 300
@@ -58,7 +61,11 @@ class Requests:
 
 
 def run() -> int:
-    """Returns at once, in the caller's child; the answers come from a process that is nobody's child."""
+    """Returns at once, in the caller's child; the answers come from a process that is nobody's child. Raises
+    AscendError E40021 where nobody can ask: then it would stay for nothing."""
+    if not stat.S_ISSOCK(os.fstat(0).st_mode):
+        reason = "converter answers libascendcl on a socket, and standard input is none"
+        raise AscendError("E40021", reason, fix="Use ascend-atc.")
     if os.fork():
         return 0
     try:

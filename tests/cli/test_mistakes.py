@@ -46,6 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "typo.json": json.dumps(DEFINITION | {"formula": "x*sigmod(x)"}),
         "good.json": json.dumps(DEFINITION),
         "bad.npy": "no",
+        "kernel.cpp": "int x;",
     }
     for name, text in texts.items():
         (made / name).write_text(text)

@@ -98,10 +98,13 @@ def find_sources(
     paths: Sequence[Path], host: Sequence[Path] = (), op_type: str = "", included: Sequence[Path] = ()
 ) -> Sources:
     """The sources that files or a project's folder name. Without `host`, the files of ../op_host that
-    register the operator of the kernel's file are taken. Raises AscendError E10410, E43202."""
+    register the operator of the kernel's file are taken. Raises AscendError E10410, E41010, E43202."""
     for path in (*paths, *host):
         if not path.exists():
             raise AscendError("E10410", path)
+    for path in host:
+        if path.is_dir():
+            raise AscendError("E41010", path, "it is a folder", where="--host", fix="Name its files.")
     files: list[Path] = []
     for path in paths:
         files += _kernel_files(path) if path.is_dir() else [path.resolve()]
