@@ -109,6 +109,26 @@ void asc_media_release(asc_media_channel *channel) {
     free(channel);
 }
 
+hi_s32 asc_media_lock(asc_media part, hi_s32 chn, asc_media_channel **channel) {
+    hi_s32 code = asc_media_hold(part, chn, channel);
+    if (code == HI_SUCCESS) pthread_mutex_lock(&(*channel)->lock);
+    return code;
+}
+
+void asc_media_unlock(asc_media_channel *channel) {
+    pthread_mutex_unlock(&channel->lock);
+    asc_media_release(channel);
+}
+
+hi_s32 asc_media_start(asc_media part, hi_s32 chn, bool started) {
+    asc_media_channel *channel = NULL;
+    hi_s32 code = asc_media_lock(part, chn, &channel);
+    if (code != HI_SUCCESS) return code;
+    channel->started = started;
+    asc_media_unlock(channel);
+    return HI_SUCCESS;
+}
+
 hi_s32 asc_media_destroy(asc_media part, hi_s32 chn) {
     asc_media_channel *channel = NULL;
     pthread_mutex_lock(&lock);

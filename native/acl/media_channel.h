@@ -60,6 +60,11 @@ hi_s32 asc_media_destroy(asc_media part, hi_s32 chn);
 /* The channel, held until asc_media_release. */
 hi_s32 asc_media_hold(asc_media part, hi_s32 chn, asc_media_channel **channel);
 void asc_media_release(asc_media_channel *channel);
+/* The same, with its lock held until asc_media_unlock. */
+hi_s32 asc_media_lock(asc_media part, hi_s32 chn, asc_media_channel **channel);
+void asc_media_unlock(asc_media_channel *channel);
+/* Says whether the channel takes what is sent to it. */
+hi_s32 asc_media_start(asc_media part, hi_s32 chn, bool started);
 
 /* With the lock held: waits until something changes; false at the deadline (-1: none). */
 bool asc_media_wait(asc_media_channel *channel, int32_t milliseconds, const struct timespec *until);

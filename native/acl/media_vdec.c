@@ -65,16 +65,9 @@ hi_s32 hi_mpi_vdec_destroy_chn(hi_vdec_chn chn) {
 
 /* The channel and its state, locked. */
 static hi_s32 lock(hi_vdec_chn chn, asc_media_channel **channel, decoder **d) {
-    hi_s32 code = asc_media_hold(ASC_MEDIA_VDEC, chn, channel);
-    if (code != HI_SUCCESS) return code;
-    *d = (*channel)->state;
-    pthread_mutex_lock(&(*channel)->lock);
-    return HI_SUCCESS;
-}
-
-static void unlock(asc_media_channel *channel) {
-    pthread_mutex_unlock(&channel->lock);
-    asc_media_release(channel);
+    hi_s32 code = asc_media_lock(ASC_MEDIA_VDEC, chn, channel);
+    if (code == HI_SUCCESS) *d = (*channel)->state;
+    return code;
 }
 
 hi_s32 hi_mpi_vdec_get_chn_attr(hi_vdec_chn chn, hi_vdec_chn_attr *attr) {
@@ -85,7 +78,7 @@ hi_s32 hi_mpi_vdec_get_chn_attr(hi_vdec_chn chn, hi_vdec_chn_attr *attr) {
     hi_s32 code = lock(chn, &channel, &d);
     if (code != HI_SUCCESS) return code;
     *attr = d->attributes;
-    unlock(channel);
+    asc_media_unlock(channel);
     return HI_SUCCESS;
 }
 
@@ -97,7 +90,7 @@ hi_s32 hi_mpi_vdec_get_chn_param(hi_vdec_chn chn, hi_vdec_chn_param *chn_param) 
     hi_s32 code = lock(chn, &channel, &d);
     if (code != HI_SUCCESS) return code;
     *chn_param = d->parameters;
-    unlock(channel);
+    asc_media_unlock(channel);
     return HI_SUCCESS;
 }
 
@@ -109,28 +102,18 @@ hi_s32 hi_mpi_vdec_set_chn_param(hi_vdec_chn chn, const hi_vdec_chn_param *chn_p
     hi_s32 code = lock(chn, &channel, &d);
     if (code != HI_SUCCESS) return code;
     d->parameters = *chn_param;
-    unlock(channel);
-    return HI_SUCCESS;
-}
-
-static hi_s32 start(hi_vdec_chn chn, bool started) {
-    asc_media_channel *channel = NULL;
-    decoder *d = NULL;
-    hi_s32 code = lock(chn, &channel, &d);
-    if (code != HI_SUCCESS) return code;
-    channel->started = started;
-    unlock(channel);
+    asc_media_unlock(channel);
     return HI_SUCCESS;
 }
 
 hi_s32 hi_mpi_vdec_start_recv_stream(hi_vdec_chn chn) {
     ASC_ENTER();
-    return start(chn, true);
+    return asc_media_start(ASC_MEDIA_VDEC, chn, true);
 }
 
 hi_s32 hi_mpi_vdec_stop_recv_stream(hi_vdec_chn chn) {
     ASC_ENTER();
-    return start(chn, false);
+    return asc_media_start(ASC_MEDIA_VDEC, chn, false);
 }
 
 /* What waits is dropped. */
@@ -143,7 +126,7 @@ hi_s32 hi_mpi_vdec_reset_chn(hi_vdec_chn chn) {
     bool started = channel->started;
     asc_media_item *item = channel->first;
     if (!started) channel->first = NULL, channel->waiting = 0, d->received = 0;
-    unlock(channel);
+    asc_media_unlock(channel);
     if (started)
         return FAIL(ASC_MEDIA_NOT_PERMITTED, "channel %d receives streams; call hi_mpi_vdec_stop_recv_stream", chn);
     while (item) {
@@ -168,7 +151,7 @@ hi_s32 hi_mpi_vdec_query_status(hi_vdec_chn chn, hi_vdec_chn_status *status) {
                                    .dec_stream_frames = d->received,
                                    .width = d->width,
                                    .height = d->height};
-    unlock(channel);
+    asc_media_unlock(channel);
     return HI_SUCCESS;
 }
 

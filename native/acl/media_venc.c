@@ -63,37 +63,20 @@ hi_s32 hi_mpi_venc_destroy_chn(hi_venc_chn chn) {
 }
 
 static hi_s32 lock(hi_venc_chn chn, asc_media_channel **channel, encoder **e) {
-    hi_s32 code = asc_media_hold(ASC_MEDIA_VENC, chn, channel);
-    if (code != HI_SUCCESS) return code;
-    *e = (*channel)->state;
-    pthread_mutex_lock(&(*channel)->lock);
-    return HI_SUCCESS;
-}
-
-static void unlock(asc_media_channel *channel) {
-    pthread_mutex_unlock(&channel->lock);
-    asc_media_release(channel);
-}
-
-static hi_s32 start(hi_venc_chn chn, bool started) {
-    asc_media_channel *channel = NULL;
-    encoder *e = NULL;
-    hi_s32 code = lock(chn, &channel, &e);
-    if (code != HI_SUCCESS) return code;
-    channel->started = started;
-    unlock(channel);
-    return HI_SUCCESS;
+    hi_s32 code = asc_media_lock(ASC_MEDIA_VENC, chn, channel);
+    if (code == HI_SUCCESS) *e = (*channel)->state;
+    return code;
 }
 
 hi_s32 hi_mpi_venc_start_chn(hi_venc_chn chn, const hi_venc_start_param *recv_param) {
     ASC_ENTER();
     NEED(recv_param);
-    return start(chn, true);
+    return asc_media_start(ASC_MEDIA_VENC, chn, true);
 }
 
 hi_s32 hi_mpi_venc_stop_chn(hi_venc_chn chn) {
     ASC_ENTER();
-    return start(chn, false);
+    return asc_media_start(ASC_MEDIA_VENC, chn, false);
 }
 
 hi_s32 hi_mpi_venc_query_status(hi_venc_chn chn, hi_venc_chn_status *status) {
@@ -106,7 +89,7 @@ hi_s32 hi_mpi_venc_query_status(hi_venc_chn chn, hi_venc_chn_status *status) {
     *status = (hi_venc_chn_status){.left_stream_frames = channel->waiting, .cur_packs = channel->waiting ? 1 : 0};
     for (asc_media_item *item = channel->first; item; item = item->next)
         status->left_stream_bytes += ((const encoded *)item)->pack.len;
-    unlock(channel);
+    asc_media_unlock(channel);
     return HI_SUCCESS;
 }
 
@@ -118,7 +101,7 @@ hi_s32 hi_mpi_venc_get_jpeg_param(hi_venc_chn chn, hi_venc_jpeg_param *jpeg_para
     hi_s32 code = lock(chn, &channel, &e);
     if (code != HI_SUCCESS) return code;
     *jpeg_param = e->jpeg;
-    unlock(channel);
+    asc_media_unlock(channel);
     return HI_SUCCESS;
 }
 
@@ -136,7 +119,7 @@ hi_s32 hi_mpi_venc_set_jpeg_param(hi_venc_chn chn, const hi_venc_jpeg_param *jpe
     if (code == HI_SUCCESS) code = lock(chn, &channel, &e);
     if (code != HI_SUCCESS) return code;
     e->jpeg = *jpeg_param;
-    unlock(channel);
+    asc_media_unlock(channel);
     return HI_SUCCESS;
 }
 
@@ -345,7 +328,7 @@ hi_s32 hi_mpi_venc_get_fd(hi_venc_chn chn) {
     if (lock(chn, &channel, &e) != HI_SUCCESS) return -1;
     if (e->descriptor < 0) e->descriptor = eventfd(channel->waiting, EFD_NONBLOCK | EFD_SEMAPHORE | EFD_CLOEXEC);
     hi_s32 descriptor = e->descriptor;
-    unlock(channel);
+    asc_media_unlock(channel);
     return descriptor;
 }
 
@@ -357,7 +340,7 @@ hi_s32 hi_mpi_venc_close_fd(hi_venc_chn chn) {
     if (code != HI_SUCCESS) return code;
     if (e->descriptor >= 0) close(e->descriptor);
     e->descriptor = -1;
-    unlock(channel);
+    asc_media_unlock(channel);
     return HI_SUCCESS;
 }
 
