@@ -70,12 +70,23 @@ class Parser(argparse.ArgumentParser):
         if choice := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message):
             near = did_you_mean(choice[1], re.findall(r"[\w.-]+", choice[2]))
         elif stranger := re.search(r"unrecognized arguments: (-\S+)", message):
-            near = did_you_mean(stranger[1].partition("=")[0], self._every_flag())
+            near = self._meant(stranger[1].partition("=")[0])
         print(AscendError("E40021", f"{message}.{near}", fix=f"{self.prog} --help"), file=sys.stderr)
         raise SystemExit(WRONG_USAGE)
 
-    def _every_flag(self) -> list[str]:
-        """Those of this command and of its own commands: argparse reports strangers at the top."""
-        flags = [flag for action in self._actions for flag in action.option_strings]
+    def _meant(self, flag: str) -> str:
+        """The commands that have this flag, or flags that are like it."""
+        flags = self._every_flag()
+        if flag not in flags:
+            return did_you_mean(flag, list(flags))
+        return f" [{flag}] is of {', '.join(f'`{command}`' for command in flags[flag])}"
+
+    def _every_flag(self) -> dict[str, list[str]]:
+        """Those of this command and of its own commands, with who has them: argparse reports strangers at the
+        top."""
+        found = {flag: [self.prog] for action in self._actions for flag in action.option_strings}
         below = (a.choices for a in self._actions if isinstance(a, argparse._SubParsersAction))
-        return flags + [f for parsers in below for parser in parsers.values() for f in parser._every_flag()]
+        for parser in (parser for parsers in below for parser in parsers.values()):
+            for flag, owners in parser._every_flag().items():
+                found[flag] = [*found.get(flag, []), *owners]
+        return found
