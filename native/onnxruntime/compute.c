@@ -158,7 +158,9 @@ static ort_status *run_stand_in(const compute *self, uint32_t partition, ort_ker
 }
 
 static ort_status *run_with(const compute *self, ort_kernel_context *context, const operands *o) {
-    asc_status result = {.code = ASC_OK, .node = -1};
+    asc_status result; /* its texts are long, and hardly ever written */
+    result.code = ASC_OK, result.node = -1;
+    result.node_name[0] = result.text[0] = 0;
     TRY(read_inputs(self, context, o));
     TRY(run_partition(self, self->model, self->partition, context, o, &result));
     if (result.code == ASC_OK) return NULL;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from itertools import cycle, islice
 
 from .backends import Call
 
@@ -17,12 +18,12 @@ STRETCH, UNSEEN = 0.015, 0.005
 
 
 class Timed:
-    """A call, and how many of it make a block."""
+    """A call, or several of like work one after another, and how many make a block."""
 
-    def __init__(self, call: Call) -> None:
-        self._call = call
+    def __init__(self, *calls: Call) -> None:
+        self._calls = cycle(calls)
         self.block = 1
-        call()
+        next(self._calls)()
         while (spent := self._spend()) < BLOCK and self.block < 1000:
             self.block = min(1000, max(self.block * 2, int(self.block * BLOCK / max(spent, 1e-9))))
 
@@ -40,9 +41,9 @@ class Timed:
         return times
 
     def _spend(self) -> float:
-        call, repeat = self._call, range(self.block)
+        calls = islice(self._calls, self.block)
         begin = time.perf_counter()
-        for _ in repeat:
+        for call in calls:
             call()
         return time.perf_counter() - begin
 

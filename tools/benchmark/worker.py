@@ -63,10 +63,14 @@ class Worker:
             self.beside = self._own(beside, given)
         return {"load": loaded - begin, "first": first, "hosted": self.opened.hosted}
 
-    def feed(self, feeds: str) -> None:
-        """Other inputs for the model that is open."""
+    def feed(self, feeds: str, others: str | None = None) -> None:
+        """Other inputs for the model that is open; `others` take turns with them."""
         assert self.opened is not None
-        self.timed = Timed(self.opened.call(read_feeds(feeds)))
+        self.timed = _taking_turns(self.opened, feeds, others)
+
+    def open_beside(self, backend: str, model: str, feeds: str, others: str | None = None) -> None:
+        """Opens a model in another backend of this process, for paired_slot."""
+        self.beside = _taking_turns(BACKENDS[backend](model, self.threads), feeds, others)
 
     def slot(self, seconds: float) -> float:
         """Runs for about `seconds`: the median seconds of one call."""
@@ -74,7 +78,7 @@ class Worker:
         return statistics.median(self.timed.blocks(seconds))
 
     def paired_slot(self, seconds: float) -> tuple[float, float]:
-        """The backend and the own runtime beside it in turn, for about `seconds` together: the median seconds
+        """The backend and what is open beside it in turn, for about `seconds` together: the median seconds
         of one call of each."""
         assert self.timed is not None
         assert self.beside is not None
@@ -121,6 +125,15 @@ class Worker:
 
     def _own(self, bundle: str, feeds: Arrays) -> Timed:
         return Timed(BACKENDS["own"](bundle, self.threads).call(feeds))
+
+
+def _taking_turns(opened: Backend, feeds: str, others: str | None) -> Timed:
+    """`others` holds more inputs of these shapes, [n, *shape]."""
+    given = [read_feeds(feeds)]
+    if others:
+        more = read_feeds(others)
+        given += [{name: more[name][i] for name in more} for i in range(len(next(iter(more.values()))))]
+    return Timed(*map(opened.call, given))
 
 
 def main() -> None:

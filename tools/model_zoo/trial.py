@@ -1,7 +1,8 @@
 """One step of a trial, in a process of its own: `python -m model_zoo.trial STEP FOLDER`, the answer as JSON.
 
 The folder holds `trial.json` (the model's name and path) and what earlier steps wrote: `feeds_N.npz` and
-`expected_N.npz`, the inputs and what onnxruntime's CPU provider made of them.
+`expected_N.npz`, the inputs and what onnxruntime's CPU provider made of them, and where the inputs are small
+`others_N.npz`, more of those sizes, [n, *shape].
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from typing import Any
 
 #: Bytes that a step may allocate: a guard for the machine, not a goal.
 LIMIT = 12 << 30
+#: Bytes of inputs that take turns when the speed is measured.
+OTHERS = 1 << 20
 THREADS = 2
 CPU = ["CPUExecutionProvider"]
 
@@ -44,6 +47,12 @@ class Step:
             outputs = [array for o in session.run(None, feeds) for array in plain(o)]
             np.savez(self.folder / f"feeds_{turn}.npz", **feeds)  # type: ignore[arg-type]
             np.savez(self.folder / f"expected_{turn}.npz", *outputs)
+            others = [
+                draw(slots, model.axes, model.rules, turn, seed) for seed in range(1, _others(feeds) + 1)
+            ]
+            if others:
+                stacked = {name: np.stack([other[name] for other in others]) for name in feeds}
+                np.savez(self.folder / f"others_{turn}.npz", **stacked)  # type: ignore[arg-type]
             sizes.append({name: list(array.shape) for name, array in feeds.items()})
             peaks.append(peak_memory())
         return {"sizes": sizes, "peaks": peaks}
@@ -151,6 +160,11 @@ class Step:
                 outputs = session.run(None, {name: change(given[name]) for name in given.files})
             errors.append(error(expected, [array for o in outputs for array in plain(o)]))
         return {"errors": errors}
+
+
+def _others(feeds: dict[str, Any]) -> int:
+    """How many more inputs are drawn to take turns with these: of small inputs 2047."""
+    return int(min(2047, OTHERS // max(1, sum(array.nbytes for array in feeds.values()))))
 
 
 def _nudged(array: Any) -> Any:
