@@ -264,3 +264,34 @@ def test_rounding_before_a_step_is_no_wrong_kernel() -> None:
         convert(source).to_bytes()
     with pytest.raises(AscendError, match="E41020"):
         convert(source, ConvertOptions(self_check=True)).to_bytes()
+
+
+DRAWN = {
+    "RandomUniform": "<dtype=1, shape=[4]>()",
+    "RandomNormalLike": "(x)",
+    "Bernoulli": "(x)",
+    "Dropout": "(x, half, true)",
+}
+
+
+@pytest.mark.parametrize("operator", DRAWN)
+def test_results_that_are_drawn_are_compared_with_nothing(operator: str) -> None:
+    """Two runs never agree, so that nothing can be said against the second."""
+    draw = f"{operator} {DRAWN[operator]}"
+    source = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]> drawn (float[4] x) => (float[4] y) '
+        "<float half = {0.5}, bool true = {1}> { d = " + draw + "  y = Add(d, x) }"
+    )
+    with pytest.warns(RuntimeWarning, match=rf"without a sample run: node \[d\] \({operator}\) draws"):
+        bundle = convert(source).to_bytes()
+    assert not Bundle(open_model(bundle)).samples()
+    with pytest.raises(AscendError, match="E41021"):
+        convert(source, ConvertOptions(self_check=True)).to_bytes()
+
+
+def test_a_dropout_that_does_not_train_draws_nothing() -> None:
+    source = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]> kept (float[4] x) => (float[4] y) '
+        "<float half = {0.5}, bool false = {0}> { d = Dropout(x, half, false)  y = Add(d, x) }"
+    )
+    assert Bundle(open_model(convert(source, ConvertOptions(self_check=True)).to_bytes())).samples()

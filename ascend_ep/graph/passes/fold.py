@@ -13,6 +13,7 @@ from ascend_ep.element_types import FLOAT32
 from ascend_ep.graph.facts import INT_TYPES, Array, Fact, Facts
 from ascend_ep.graph.passes.known_facts import KnownFacts
 from ascend_ep.graph.passes.rewire import attribute, is_standard, replace_by_constant
+from ascend_ep.graph.random_nodes import RANDOM
 from ascend_ep.graph.shape_inference import definition
 from ascend_ep.graph.widened import WidenedTensor
 
@@ -20,8 +21,7 @@ from ascend_ep.graph.widened import WidenedTensor
 MAX_FOLDED = 1 << 20
 
 #: results that differ from run to run, and operators that carry meaning as they are
-KEPT = frozenset({
-    "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
+KEPT = RANDOM | frozenset({
     "Dropout", "If", "Loop", "Scan", "Constant",
     "QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear",
 })  # fmt: skip

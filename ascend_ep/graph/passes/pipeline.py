@@ -19,13 +19,13 @@ from ascend_ep.graph.passes.fold import FoldConstants, FoldDequantized
 from ascend_ep.graph.passes.inline import InlineFunctions
 from ascend_ep.graph.passes.known_facts import KnownFacts
 from ascend_ep.graph.passes.quantised import SpellOutQuantised
-from ascend_ep.graph.passes.rewire import is_standard
 from ascend_ep.graph.passes.simplify import Simplify
 from ascend_ep.graph.passes.stage import Pass, Stage
 from ascend_ep.graph.passes.subpixel import SubpixelConvolutions
 from ascend_ep.graph.passes.trim_padding import TrimPadding
 from ascend_ep.graph.passes.unflatten import UnflattenProducts
 from ascend_ep.graph.passes.unique_dequantize import UniqueDequantize
+from ascend_ep.graph.random_nodes import random_node
 from ascend_ep.graph.shape_inference import Registry
 
 #: rounds of simplification; each round of a chain removes at least one link, most need two or three
@@ -50,11 +50,6 @@ class ModelPass(Pass):
     make: Callable[[Setting], ir.passes.PassBase]
     applies: Callable[[ir.Model], bool] = lambda _: True
     keeps_facts: bool = False
-
-
-def _draws_nothing(model: ir.Model) -> bool:
-    """Whether equal nodes have equal results, as far as the subexpression pass doesn't know it itself."""
-    return not any(is_standard(n, "Bernoulli", "Dropout") for n in model.graph)
 
 
 _UNUSED = ModelPass(
@@ -101,7 +96,7 @@ SIMPLIFICATION = Stage(
             needs="no node that draws at random",
             leaves="equal nodes once",
             make=lambda _: common.CommonSubexpressionEliminationPass(),
-            applies=_draws_nothing,
+            applies=lambda model: random_node(model) is None,
         ),
         ModelPass(
             "FoldConstants",
