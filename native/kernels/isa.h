@@ -1,6 +1,5 @@
 /* isa.h - every file of this folder is compiled once per ISA level, with ASC_ISA set to the level's
- * name; ASC_FN gives a symbol that is the level's own. Only rows in table.inc are visible outside.
- * What is the same with and without AVX512-BF16 is compiled once for both (bf16_sources in CMakeLists.txt). */
+ * name; ASC_FN gives a symbol that is the level's own. Only rows in table.inc are visible outside. */
 #ifndef ASC_KERNELS_ISA_H
 #define ASC_KERNELS_ISA_H
 
