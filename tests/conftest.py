@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import importlib.util
+import inspect
 import os
 import sys
 import tempfile
@@ -44,6 +47,23 @@ def compile_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ASCEND_EP_CACHE", os.environ.get("ASCEND_EP_CACHE") or str(shared))
         yield
+
+
+def pytest_runtest_setup() -> None:
+    """PyTorch's exporter reads the 500 functions of its library anew for every model, half of what an export
+    costs. A process of tests keeps them, once one of its tests has exported."""
+    module = sys.modules.get("torch.onnx._internal.exporter._registration")
+    read = getattr(getattr(module, "ONNXRegistry", None), "from_torchlib", None)
+    if module is None or not inspect.ismethod(read):
+        return  # not loaded, of another release, or kept already
+    kept = functools.cache(read)
+
+    def from_torchlib(*args: object, **options: object) -> object:
+        registry = copy.copy(kept(*args, **options))
+        registry.functions = {name: list(found) for name, found in registry.functions.items()}
+        return registry
+
+    module.ONNXRegistry.from_torchlib = staticmethod(from_torchlib)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

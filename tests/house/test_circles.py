@@ -21,7 +21,7 @@ INHERENT = [
 ]
 
 #: Parts of native/ whose files call one another.
-PARTS = ("acl", "aclnn", "core", "hccl", "kernels", "onnxruntime")
+PARTS = ("acl", "aclnn", "core", "hccl", "kernels", "media", "onnxruntime")
 
 
 def circles(graph: Mapping[str, set[str]]) -> list[set[str]]:

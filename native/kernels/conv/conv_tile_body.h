@@ -15,6 +15,13 @@ typedef struct tile_sums {
     vf of[CONV_ROWS][2];
 } tile_sums;
 
+/* Whether the ISA rounds to bfloat16 in an instruction, so that a tile of it ends in few. */
+#if defined(__AVX512BF16__)
+#define TILE_NARROWS 1
+#else
+#define TILE_NARROWS 0
+#endif
+
 #define HALF 7 /* pixels that one base pointer serves */
 
 /* x + row * step, by the addressing modes of the machine: multiples of 1, 3 and 5 steps lie in registers. */
@@ -112,10 +119,12 @@ static inline __attribute__((always_inline)) vf ended(const conv_tile *t, const 
     return e->rounds ? vf_round_f16(sum) : sum;
 }
 
-static inline __attribute__((always_inline)) void finish(const conv_tile *t, int rows, int vectors, int narrow,
-                                                         int rounds, int bounded, int bends, tile_sums *s) {
+/* `rows` pixels, of which the first lies at y[first]. */
+static inline __attribute__((always_inline)) void finish(const conv_tile *t, int64_t first, int rows, int vectors,
+                                                         int narrow, int rounds, int bounded, int bends,
+                                                         const tile_sums *s) {
     ending e = {narrow, rounds, bounded, bends, vf_set(t->end.low), vf_set(t->end.high)};
-    int64_t last = t->columns - (vectors - 1) * ASC_VF, at = 0; /* columns of the last vector */
+    int64_t last = t->columns - (vectors - 1) * ASC_VF, at = first; /* columns of the last vector */
 #if ASC_VF == 16
     if (narrow && vectors == 2 && last == ASC_VF) {
         _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++, at += t->y_step) {
@@ -127,29 +136,60 @@ static inline __attribute__((always_inline)) void finish(const conv_tile *t, int
 #endif
     _Pragma("GCC unroll 2") for (int v = 0; v < vectors; v++) {
         int tail = last < ASC_VF && v == vectors - 1;
-        at = v * ASC_VF;
+        at = first + v * ASC_VF;
         _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++, at += t->y_step)
             image_store(t->y, at, ended(t, &e, s->of[i][v], at, tail, last), narrow, tail, last);
     }
 }
 
-#define TILE(rows, vectors)                                   \
-    static void tile_##rows##x##vectors(const conv_tile *t) { \
-        tile_sums s;                                          \
-        begin(t, rows, vectors, &s);                          \
-        multiply(t, rows, vectors, &s);                       \
-        if (t->end.bends && t->narrow)                        \
-            finish(t, rows, vectors, 1, 0, 0, 1, &s);         \
-        else if (t->end.bends)                                \
-            finish(t, rows, vectors, 0, 0, 0, 1, &s);         \
-        else if (t->narrow && t->end.high == INFINITY)        \
-            finish(t, rows, vectors, 1, 0, 0, 0, &s);         \
-        else if (t->narrow)                                   \
-            finish(t, rows, vectors, 1, 0, 1, 0, &s);         \
-        else if (t->end.rounds)                               \
-            finish(t, rows, vectors, 0, 1, 1, 0, &s);         \
-        else                                                  \
-            finish(t, rows, vectors, 0, 0, 1, 0, &s);         \
+/* Whether every height of a tile has code of its own for this ending: it is most of what a compiler has to do here. */
+static inline __attribute__((always_inline)) int ends_at_once(const conv_tile *t) {
+    return t->narrow ? TILE_NARROWS && !t->end.bends : !t->end.rounds;
+}
+
+/* The other endings: a pixel at a time, of sums in memory. */
+static inline __attribute__((always_inline)) void finish_each(const conv_tile *t, int rows, int vectors, int narrow,
+                                                              int rounds, int bounded, int bends, const tile_sums *s) {
+    for (int i = 0; i < rows; i++) {
+        tile_sums pixel = {{{s->of[i][0], s->of[i][vectors - 1]}}};
+        finish(t, i * t->y_step, 1, vectors, narrow, rounds, bounded, bends, &pixel);
+    }
+}
+
+static inline __attribute__((always_inline)) void finish_kept(const conv_tile *t, int rows, int vectors,
+                                                              const tile_sums *s) {
+    if (!t->narrow)
+        finish_each(t, rows, vectors, 0, 1, 1, 0, s);
+    else if (t->end.bends)
+        finish_each(t, rows, vectors, 1, 0, 0, 1, s);
+    else
+        finish_each(t, rows, vectors, 1, 0, 1, 0, s);
+}
+static __attribute__((noinline)) void finish_kept_1(const conv_tile *t, int rows, const tile_sums *s) {
+    finish_kept(t, rows, 1, s);
+}
+static __attribute__((noinline)) void finish_kept_2(const conv_tile *t, int rows, const tile_sums *s) {
+    finish_kept(t, rows, 2, s);
+}
+
+#define TILE(rows, vectors)                                                                           \
+    static void tile_##rows##x##vectors(const conv_tile *t) {                                         \
+        tile_sums s;                                                                                  \
+        begin(t, rows, vectors, &s);                                                                  \
+        multiply(t, rows, vectors, &s);                                                               \
+        if (!ends_at_once(t)) {                                                                       \
+            tile_sums kept; /* s stays in registers */                                                \
+            _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++)                                   \
+                _Pragma("GCC unroll 2") for (int v = 0; v < vectors; v++) kept.of[i][v] = s.of[i][v]; \
+            finish_kept_##vectors(t, rows, &kept);                                                    \
+        } else if (!t->narrow && t->end.bends)                                                        \
+            finish(t, 0, rows, vectors, 0, 0, 0, 1, &s);                                              \
+        else if (!t->narrow)                                                                          \
+            finish(t, 0, rows, vectors, 0, 0, 1, 0, &s);                                              \
+        else if (t->end.high == INFINITY)                                                             \
+            finish(t, 0, rows, vectors, 1, 0, 0, 0, &s);                                              \
+        else                                                                                          \
+            finish(t, 0, rows, vectors, 1, 0, 1, 0, &s);                                              \
     }
 #define PAIR(rows) TILE(rows, 1) TILE(rows, 2)
 
