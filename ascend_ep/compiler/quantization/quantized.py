@@ -17,6 +17,7 @@ from ascend_ep.errors import AscendError
 from ascend_ep.opdef.registry import Registry
 
 from .calibration_data import read_samples
+from .observe import Sample
 from .quantization import Quantization, Row
 from .settings import Settings
 
@@ -81,10 +82,22 @@ def quantize(
     measuring = samples if validation is None else read_samples(validation, work.inputs, None, data_types)
     work.calibrate(samples)
     kept = [] if accuracy is None else work.search(accuracy, measuring)
+    return quantised(work, samples, kept, measuring)
+
+
+def quantised(
+    work: Quantization,
+    samples: Sequence[Sample],
+    kept: Sequence[str] = (),
+    measuring: Sequence[Sample] | None = None,
+) -> Quantized:
+    """The model of a quantisation that `samples` calibrated, with `kept` in float, measured by `measuring` or
+    these samples."""
+    shown = samples if measuring is None else measuring
     model = work.model(kept)
     sizes = (work.float_model.ByteSize(), model.ByteSize())
-    outputs = work.measures(model, measuring)
-    return Quantized(model, work.rows(kept, measuring), outputs, kept, len(samples), sizes)
+    outputs = work.measures(model, shown)
+    return Quantized(model, work.rows(kept, shown), outputs, list(kept), len(samples), sizes)
 
 
 def text(m: Measure) -> str:
