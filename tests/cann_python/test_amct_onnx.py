@@ -26,7 +26,7 @@ BATCHES: list[NDArray[np.float32]] = [RNG.normal(size=(4, 3, 8, 8)).astype(np.fl
 def amct(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     monkeypatch.syspath_prepend(MODULES)
     monkeypatch.chdir(tmp_path)
-    shapes = {"w": (8, 3, 3, 3), "b": (8,), "v": (8, 8, 1, 1), "fc": (8, 4)}
+    shapes = {"w": (64, 3, 3, 3), "b": (64,), "v": (8, 64, 1, 1), "fc": (8, 4)}
     rng = np.random.default_rng(0)
     tensors = [numpy_helper.from_array(rng.normal(0, 0.3, d).astype("f4"), n) for n, d in shapes.items()]
     nodes = [
@@ -77,7 +77,7 @@ def test_the_four_steps(amct: Any, tmp_path: Path) -> None:
     quantised = forward(amct, "results/m_fake_quant_model.onnx")
     assert 0 < np.abs(quantised - plain).max() < 0.03 * np.abs(plain).max()
     record = Path("tmp/record.txt").read_text()
-    assert [record.count(k) for k in ("record {", "scale_d", "offset_d", "scale_w")] == [3, 3, 3, 20]
+    assert [record.count(k) for k in ("record {", "scale_d", "offset_d", "scale_w")] == [3, 3, 3, 76]
     layers = json.loads(Path("results/m_quant.json").read_text())["layers"]
     assert layers["conv1"]["quantised"]
     line = ["--model=results/m_deploy_model.onnx", "--framework=5", "--output=q", "--soc_version=Ascend310P3"]
@@ -89,6 +89,22 @@ def test_the_same_without_optimisations(amct: Any, monkeypatch: pytest.MonkeyPat
     quantise(amct, 1)
     forward(amct, "tmp/modified.onnx", BATCHES[:1])
     assert [p.name for p in Path("tmp/record.txt.batches").iterdir()] == ["0_0"]
+
+
+def test_weights_that_a_file_cannot_hold_lie_beside_it(amct: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ascend_ep.compiler.quantization.saving.MOST_INSIDE", 100)
+    quantise(amct)
+    assert Path("tmp/modified.onnx.data").exists()
+    plain = forward(amct, "tmp/modified.onnx")
+    amct.save_model("tmp/modified.onnx", "tmp/record.txt", "results/m")
+    assert {p.name for p in Path("results").glob("*.data")} == {
+        "m_deploy_model.onnx.data",
+        "m_fake_quant_model.onnx.data",
+    }
+    for name in ("deploy", "fake_quant"):
+        assert (
+            np.abs(forward(amct, f"results/m_{name}_model.onnx") - plain).max() < 0.03 * np.abs(plain).max()
+        )
 
 
 def test_steps_out_of_order(amct: Any) -> None:

@@ -13,6 +13,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from ascend_ep.compiler.quantization.observe import Array, Sample
+from ascend_ep.compiler.quantization.saving import save_onnx
 from ascend_ep.errors import AscendError
 
 DOMAIN = "ascend_ep.calibration"
@@ -41,7 +42,7 @@ def write_calibration_model(
         label = f"{DOMAIN}.batch_{number}"
         graph.node.append(helper.make_node("Record", operands, [label], label, domain=DOMAIN))
     model.opset_import.append(helper.make_opsetid(DOMAIN, 1))
-    save(model, path)
+    save_onnx(model, path)
 
 
 def recorded(model: onnx.ModelProto) -> list[str]:
@@ -89,16 +90,3 @@ def _array(path: Path) -> Array:
     dims = np.frombuffer(content, np.int64, rank, offset=16)
     dtype = helper.tensor_dtype_to_np_dtype(int(kind))
     return np.frombuffer(content, dtype, offset=16 + 8 * int(rank)).reshape(dims)
-
-
-def save(model: onnx.ModelProto, path: str | os.PathLike[str]) -> None:
-    """Writes a model, its weights beside it where protocol buffers can't hold them; makes the folder."""
-    target = Path(path)
-    large = sum(len(t.raw_data) for t in model.graph.initializer) > (1 << 31) - (1 << 24)
-    data = f"{target.name}.data"
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.with_name(data).unlink(missing_ok=True)
-        onnx.save(model, target, save_as_external_data=large, location=data)
-    except OSError as error:
-        raise AscendError("E40002", f"can't write [{target}]: {error.strerror or error}") from error

@@ -16,12 +16,13 @@ import onnx_ir as ir
 from ascend_ep.compiler.quantization.observe import Sample
 from ascend_ep.compiler.quantization.quantization import Quantization
 from ascend_ep.compiler.quantization.quantized import Quantized, quantised
+from ascend_ep.compiler.quantization.saving import save_onnx
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.load import load_model
 from ascend_ep.opdef.registry import Registry
 
 from . import configuration
-from .calibration_model import folder_of, read_batches, recorded, save, write_calibration_model
+from .calibration_model import folder_of, read_batches, recorded, write_calibration_model
 from .configuration import Configuration
 from .record_file import factors_of, write_record
 
@@ -58,7 +59,7 @@ def create_quant_config(
         model = ir.to_proto(load_model(os.fspath(model_file)))
         for node in model.graph.node:
             node.name = node.name or node.output[0]
-        save(model, updated_model)
+        save_onnx(model, updated_model)
 
 
 def quantize_model(
@@ -104,7 +105,7 @@ def write_results(made: Quantized, save_path: PathLike, record_file: PathLike | 
     factors = factors_of(made.model)
     paths = [Path(f"{prefix}_{name}_model.onnx") for name in ("deploy", "fake_quant")]
     for path in paths:
-        save(onnx.ModelProto.FromString(made.model.SerializeToString()), path)
+        save_onnx(made.model, path)
     rows = {
         r.name: {"type": r.op_type, "quantised": r.quantised, "reason": r.reason, "error": r.error}
         | (asdict(factors[r.name]) if r.name in factors else {})
@@ -126,7 +127,7 @@ def convert_qat_model(model_file: PathLike, save_path: PathLike, record_file: Pa
         fix = "Export it with QuantizeLinear and DequantizeLinear, or calibrate it: amct_onnx calibration."
         raise AscendError("E40001", "the model isn't quantised", where=os.fspath(model_file), fix=fix)
     for name in ("deploy", "fake_quant"):
-        save(model, f"{os.fspath(save_path)}_{name}_model.onnx")
+        save_onnx(model, f"{os.fspath(save_path)}_{name}_model.onnx")
     if record_file is not None:
         write_record(record_file, factors_of(model))
 

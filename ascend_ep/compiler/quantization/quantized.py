@@ -13,12 +13,12 @@ import onnx
 from ascend_ep.compiler.convert_options import Source
 from ascend_ep.compiler.precision.keep_search import Accuracy
 from ascend_ep.compiler.precision.node_errors import Measure
-from ascend_ep.errors import AscendError
 from ascend_ep.opdef.registry import Registry
 
 from .calibration_data import read_samples
 from .observe import Sample
 from .quantization import Quantization, Row
+from .saving import save_onnx
 from .settings import Settings
 
 
@@ -36,17 +36,8 @@ class Quantized:
     sizes: tuple[int, int]
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Writes the model as ONNX."""
-        target = Path(path)
-        sibling = target.with_name(f".{target.name}.{os.getpid()}")
-        try:
-            onnx.save(self.model, sibling)
-            sibling.replace(target)
-        except OSError as error:
-            raise AscendError("E40002", f"can't write [{target}]: {error.strerror}") from error
-        finally:
-            sibling.unlink(missing_ok=True)
-        return target
+        """Writes the model as ONNX. Raises AscendError E40002."""
+        return save_onnx(self.model, path)
 
     def __str__(self) -> str:
         done = [r for r in self.rows if r.quantised]
