@@ -472,7 +472,7 @@ class AscendError(Exception):
         entry = CODES[code]
         self.code = code
         taken = entry.template.count("%s")
-        self.text = entry.template % tuple(map(_shown, args[:taken]))
+        self.text = _ended_once(entry.template % tuple(map(_shown, args[:taken])))
         self.where = where
         self.fix = entry.fix if fix is None else fix
         self.nodes = tuple(nodes)
@@ -523,6 +523,11 @@ def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
     close = difflib.get_close_matches(wanted, by_folded, n=max(count, 3), cutoff=0.6)
     close.sort(key=lambda match: sorted(match) != sorted(wanted))
     return [by_folded[match] for match in close[:count]]
+
+
+def _ended_once(text: str) -> str:
+    """A sentence whose last word brought its own full stop or question mark, without the template's."""
+    return text[:-1] if text.endswith("?.") or (text.endswith("..") and not text.endswith("...")) else text
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

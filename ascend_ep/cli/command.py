@@ -78,7 +78,7 @@ class Parser(argparse.ArgumentParser):
         """The commands that have this flag, or flags that are like it."""
         flags = self._every_flag()
         if flag not in flags:
-            return did_you_mean(flag, list(flags))
+            return did_you_mean(flag, [f for f in flags if f != "--help" or flag.startswith("--h")])
         return f" [{flag}] is of {', '.join(f'`{command}`' for command in flags[flag])}"
 
     def _every_flag(self) -> dict[str, list[str]]:

@@ -117,6 +117,7 @@ def add_build_command(commands: Any) -> None:
     )
     add("--llm-url", metavar="URL", help="OpenAI-compatible endpoint that turns prose into a def")
     add("--llm-model", metavar="NAME", help="the model there")
+    add("--verbose", action="store_true", help="show every check of the proof, not its verdict alone")
     add("--force", action="store_true", help="replace a different definition of the same name")
     add_kernel_arguments(
         build.add_argument_group("Ascend C (a .cpp file, or a project's folder), beside these")
@@ -135,11 +136,11 @@ def build_operator(given: argparse.Namespace, environ: Mapping[str, str]) -> Non
     _check(given)
     soc = find_soc(given.soc_version or SOC_VERSION)
     request = _request(given, environ)
-    start = time.monotonic()
+    stages = Stages(given.verbose)
 
     def show(stage: str, text: str) -> None:
         interrupt.check()
-        print(f"[{time.monotonic() - start:6.2f} s] {stage}: {text}", flush=True)
+        stages.show(stage, text)
 
     with watching() as interrupt:
         try:
@@ -149,6 +150,23 @@ def build_operator(given: argparse.Namespace, environ: Mapping[str, str]) -> Non
             raise at_flag(error, given.input_shape, " ".join(given.dtype or ["float32"])) from None
     for stage, text in _outcome(built):
         show(stage, text)
+
+
+class Stages:
+    """Prints the stages of a build, with the seconds since its begin; of a proof that it runs, unless every
+    check is to be shown."""
+
+    def __init__(self, every_check: bool) -> None:
+        self._every_check = every_check
+        self._proves = False
+        self._start = time.monotonic()
+
+    def show(self, stage: str, text: str) -> None:
+        if stage == "proof" and not self._every_check:
+            if self._proves:
+                return
+            self._proves, text = True, "running; --verbose shows every check"
+        print(f"[{time.monotonic() - self._start:6.2f} s] {stage}: {text}", flush=True)
 
 
 def _is_kernel(path: Path) -> bool:
@@ -175,15 +193,13 @@ def build_ascend_c(given: argparse.Namespace, environ: Mapping[str, str]) -> Non
     request = BuildRequest(
         run, given.formula, golden, given.output_name, Path(given.output), installed, given.force
     )
-    start = time.monotonic()
-
-    def show(stage: str, text: str) -> None:
-        print(f"[{time.monotonic() - start:6.2f} s] {stage}: {text}", flush=True)
-
+    show = Stages(given.verbose).show
     built = build_kernel(request, show)
     if built.report is None:
         show("unproven", f"{built.unproven}; give --formula, or --input and --golden")
     else:
+        for text in built.report.verdict():
+            show("proven", text)
         show("proven", f"{sum(c.passed is True for c in built.report.checks)} checks passed")
     show("written", f"{built.files.definition}, {built.files.library}")
     for stage, text in _in_force(built.files, built.opdef.op):
@@ -235,6 +251,8 @@ def _outcome(built: Built) -> Iterator[tuple[str, str]]:
     """The last stages, and what is said of them."""
     files = built.files
     passed = sum(c.passed is True for c in built.report.checks)
+    for text in built.report.verdict():
+        yield "proven", text
     yield "proven", f"{passed} checks passed, see {files.definition.parent}/kernel_meta"
     yield "written", f"{files.definition}, {files.library}"
     yield from _in_force(files, built.opdef.op)

@@ -77,6 +77,7 @@ COMMANDS = {
     "msame": ("ascend_ep.cli.ep", "msame"),
     "benchmark.x86_64": ("ascend_ep.cli.ep", "benchmark"),
     "benchmark.aarch64": ("ascend_ep.cli.ep", "benchmark"),
+    "amct_onnx": ("ascend_ep.cli.amct",),
     "ascend-dbg": ("ascend_ep.cli.op", "debug"),
     "cannlog": ("ascend_ep.cli.ep", "cannlog"),
     "npu-smi": ("ascend_ep.cli.ep", "npu-smi"),
@@ -85,7 +86,7 @@ COMMANDS = {
     "ascend-op": ("ascend_ep.cli.op",),
     "ascend-prof": ("ascend_ep.cli.prof",),
 }
-#: The folder of the modules acl, ais_bench and aclruntime.
+#: The folder of the modules acl, aclruntime, ais_bench and amct_onnx.
 MODULES = Path(cann.__file__).parent / "python"
 
 _ENVIRONMENT = """\

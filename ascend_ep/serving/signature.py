@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ascend_ep.errors import AscendError, did_you_mean
+from ascend_ep.errors import AscendError
 
 from .datatypes import BYTES, DTYPES, datatype_of
 from .request import Array
@@ -58,7 +58,7 @@ class Signature:
         known = [spec.name for spec in self.outputs]
         for i, name in enumerate(names):
             if name not in known:
-                raise AscendError("E50004", name, f"the model has no such output.{did_you_mean(name, known)}")
+                raise AscendError("E50004", name, f"the model has no such output; it has {', '.join(known)}")
             if name in names[:i]:
                 raise AscendError("E50004", name, "this output is asked for twice")
 
@@ -66,7 +66,7 @@ class Signature:
         known = [spec.name for spec in self.inputs]
         for name in given:
             if name not in known:
-                raise AscendError("E50004", name, f"the model has no such input.{did_you_mean(name, known)}")
+                raise AscendError("E50004", name, f"the model has no such input; it has {', '.join(known)}")
         missing = next(name for name in known if name not in given)
         raise AscendError("E50004", missing, "this input is missing")
 

@@ -250,6 +250,7 @@ ASC_API ort_status *RegisterCustomOps(ort_session_options *options, const ort_ap
 /* The export that onnxruntime's register_custom_ops_library calls. */
 ort_status *RegisterCustomOps(ort_session_options *options, const ort_api_base *base) {
     TRY(plugin_bind(base));
+    TRY(calibration_register(options));
     const asc_ep_callbacks *callbacks = plugin_callbacks();
     asc_ep_set *set = next_set;
     if (!set && callbacks && callbacks->default_set) set = callbacks->default_set();

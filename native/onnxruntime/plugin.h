@@ -72,6 +72,9 @@ ort_status *ep_create(const ort_session_options *session, const ort_logger *logg
 void ep_release(ort_ep *ep);
 asc_options ep_open_options(const asc_ep *ep);
 
+/* ---- calibration.c: the operator that records inputs, for the sessions of these options. */
+ort_status *calibration_register(ort_session_options *options);
+
 /* ---- list.c: what onnxruntime lists of an object (slot: ORT_GRAPH_... or ORT_NODE_...); items may be NULL. */
 typedef struct ort_list {
     const void **items;

@@ -93,6 +93,8 @@ def test_the_bundle_format(printed: str) -> None:
 def test_quantization(printed: str) -> None:
     assert printed.count("2 of 2 products quantised, by 32 samples") == 2, printed
     assert "1 of 2 products quantised, by 32 samples" in printed  # 4 bits are for matrix products
+    assert "1 of 2 products quantised, by 2 samples" in printed  # amct_onnx
+    assert "2 of 2 products quantised, by 8 samples" in printed
     assert "written to m_int8.onnx" in printed
     assert "ATC run success" in printed
 

@@ -133,6 +133,24 @@ def test_node_cases(python: Path, tmp_path: Path, option: str) -> None:
     assert done.stdout == f"{len(CASES[option])} agrees\n", done.stdout + done.stderr[-2000:]
 
 
+MISTAKES = [
+    (["--python", "nowhere/bin/python"], "[nowhere/bin/python] is no program"),
+    (["--python", "/bin/false"], "lacks what the cases need"),
+    (["--python", sys.executable, "--cases", "nothing"], "--cases: [nothing] is no file"),
+    (["--python", sys.executable, "--table", "nothing/t"], "--table: [nothing] is no folder"),
+    (["--python", sys.executable, "--every", "0"], "--every: [0] is below 1"),
+    (["--python", sys.executable, "precision_mode"], "[precision_mode] isn't NAME=VALUE"),
+]
+
+
+@pytest.mark.parametrize(("given", "said"), MISTAKES)
+def test_the_tool_says_what_is_wrong(given: list[str], said: str) -> None:
+    command = [sys.executable, str(ROOT / "tools" / "run_onnxruntime_cann"), *given]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert said in done.stderr.splitlines()[-1]
+
+
 @pytest.mark.slow
 def test_the_page_and_what_options_do(run: Program, tmp_path: Path) -> None:
     (program,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), flags=re.S)

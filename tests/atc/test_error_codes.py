@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 
 from ascend_ep.cli import atc
 from ascend_ep.cli.atc_explain import ALIASES, TRIGGERS
-from ascend_ep.errors import CODES
+from ascend_ep.errors import CODES, AscendError
 
 M = ["--model=m.onnx", "--framework=5", "--output=m", "--soc_version=Ascend310P3", EXACT]
 SINGLE = ["--singleop=s.json", "--output=out", "--soc_version=Ascend310P3"]
@@ -243,6 +243,14 @@ def test_an_error_of_the_program_itself(
     said = failure(capsys, *M)
     assert re.match(r"E19999: .* Unknown error occurred. Please check the log.\n", said)
     assert "KeyError: 'lost'" in said
+
+
+ENDS = [("no", " no."), ("no.", " no."), ("[x]?", " [x]?"), ("x...", " x....")]
+
+
+@pytest.mark.parametrize(("reason", "end"), ENDS)
+def test_a_sentence_ends_once(reason: str, end: str) -> None:
+    assert AscendError("E50004", "z", reason).text.endswith(f"is refused:{end}")
 
 
 def test_every_code_is_provoked_or_an_alias() -> None:

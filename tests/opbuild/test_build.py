@@ -13,6 +13,7 @@ import pytest
 from build_commands import SWISH, Run
 
 import ascend_ep
+from ascend_ep.cli.op_build import Stages
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.opdef.loader import load_definitions
@@ -38,6 +39,9 @@ def test_the_documents_command(run: Run, tmp_path: Path, monkeypatch: pytest.Mon
         "written",
         "not installed",
     ]
+    assert out.count("] proof: ") == 1
+    assert re.search(r"proven: right in float32, beside float64: .* worst error [\d.]+ ulp where", out)
+    assert re.search(r"proven: it keeps to its memory, .*AddressSanitizer", out)
     count = int(re.search(r"(\d+) candidates generated and measured", out)[1])  # type: ignore[index]
     log = (tmp_path / "kernel_meta" / "swish_custom_search.log").read_text().splitlines()
     candidates = [line for line in log if re.search(r"source [0-9a-f]{16}, [\d.]+ us", line)]
@@ -49,6 +53,15 @@ def test_the_documents_command(run: Run, tmp_path: Path, monkeypatch: pytest.Mon
     assert measured is not None
     for median, low, high in (map(float, measured.groups()[at : at + 3]) for at in (0, 3)):
         assert 0 < low <= median <= high
+
+
+def test_every_check_is_shown_on_demand(capsys: pytest.CaptureFixture[str]) -> None:
+    for verbose, lines in ((False, 1), (True, 3)):
+        stages = Stages(verbose)
+        for check in ("a", "b", "c"):
+            stages.show("proof", check)
+        stages.show("proven", "3 checks")
+        assert [("] proof: " in s) for s in capsys.readouterr().out.splitlines()] == [True] * lines + [False]
 
 
 def test_files(build: Run, tmp_path: Path) -> None:

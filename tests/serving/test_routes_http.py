@@ -105,6 +105,7 @@ def test_control_is_off_by_default(running: Running, repository: Path) -> None:
         ("GET", "/v2/trace/setting", 200, "{}"),
         ("POST", "/v2/logging", 404, "settings"),
         ("GET", "/v3", 404, "nothing at"),
+        ("GET", "/metrics", 404, "--metrics-port"),
         ("GET", "/v2/models/rowz", 404, "rows"),
         ("GET", "/v2/models/rows/versions/9", 404, "version 9"),
         ("GET", "/v2/models/rows/versions/-1", 404, "version -1"),

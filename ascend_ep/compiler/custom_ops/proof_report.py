@@ -50,6 +50,15 @@ class Report:
             found += [f"  {check}" for check in checks]
         return found
 
+    def verdict(self) -> list[str]:
+        """What it comes to: how near each element type is to float64, what was watched while it ran, and what
+        couldn't be done."""
+        good = [c for c in self.checks if c.passed]
+        found = [f"right in {c.name}, beside float64: {c.detail}" for c in good if c.layer == "numerical"]
+        watched = [c.name for c in good if c.layer == "execution"]
+        found.append(f"it keeps to its memory, and gives the same everywhere: {'; '.join(watched)}")
+        return found + [f"not checked: {c.name}, {c.detail}" for c in self.checks if c.passed is None]
+
     def to_json(self) -> dict[str, Any]:
         return {"proof": {"passed": self.passed, **self.about, "checks": [asdict(c) for c in self.checks]}}
 

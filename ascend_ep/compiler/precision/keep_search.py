@@ -116,6 +116,16 @@ def shortest_list(
 
     Raises AscendError E41023 when not even all of them suffice.
     """
+    found = shortest_start(names, holds, progress)
+    return _reduced(found, holds, progress) if found else found
+
+
+def shortest_start(
+    names: Sequence[str], holds: Callable[[Sequence[str]], bool], progress: Callable[[str], None] = print
+) -> list[str]:
+    """The fewest of the first of `names` for which `holds`, by halves.
+
+    Raises AscendError E41023 when not even all of them suffice."""
     if holds([]):
         return []
     if not holds(names):
@@ -125,7 +135,7 @@ def shortest_list(
         middle = (low + high) // 2
         low, high = (low, middle) if holds(names[:middle]) else (middle, high)
         progress(f"between {low} and {high} nodes, by the error that enters at them")
-    return _reduced(list(names[:high]), holds, progress)
+    return list(names[:high])
 
 
 def _reduced(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ascend_ep.element_types import dtype_of_name
+from ascend_ep.element_types import ELEMENT_TYPES, numpy_dtype
 from ascend_ep.errors import AscendError
 
 from .observe import Array, Sample
@@ -99,12 +99,13 @@ def _types(inputs: Sequence[Input], names: Sequence[str]) -> dict[str, np.dtype[
         raise AscendError("E10001", ";".join(names), "--data_types", f"The model has {len(inputs)} inputs.")
     found = {i.name: i.dtype for i in inputs}
     for each, name in zip(inputs, names, strict=False):
-        dtype = dtype_of_name(name.lower().replace("fp", "float"))
-        if dtype is None:
+        array = name.strip().lower().replace("fp", "float")
+        number = next((row.number for row in ELEMENT_TYPES.values() if row.array == array), None)
+        if number is None:
             raise AscendError(
                 "E10001", name, "--data_types", "It is no type, such as float32, uint8 or int64."
             )
-        found[each.name] = dtype
+        found[each.name] = numpy_dtype(number)
     return found
 
 

@@ -13,11 +13,12 @@ import onnx
 from ascend_ep.compiler.convert_options import Source
 from ascend_ep.compiler.precision.keep_search import Accuracy
 from ascend_ep.compiler.precision.node_errors import Measure
-from ascend_ep.errors import AscendError
 from ascend_ep.opdef.registry import Registry
 
 from .calibration_data import read_samples
+from .observe import Sample
 from .quantization import Quantization, Row
+from .saving import save_onnx
 from .settings import Settings
 
 
@@ -35,17 +36,8 @@ class Quantized:
     sizes: tuple[int, int]
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Writes the model as ONNX."""
-        target = Path(path)
-        sibling = target.with_name(f".{target.name}.{os.getpid()}")
-        try:
-            onnx.save(self.model, sibling)
-            sibling.replace(target)
-        except OSError as error:
-            raise AscendError("E40002", f"can't write [{target}]: {error.strerror}") from error
-        finally:
-            sibling.unlink(missing_ok=True)
-        return target
+        """Writes the model as ONNX. Raises AscendError E40002."""
+        return save_onnx(self.model, path)
 
     def __str__(self) -> str:
         done = [r for r in self.rows if r.quantised]
@@ -81,10 +73,22 @@ def quantize(
     measuring = samples if validation is None else read_samples(validation, work.inputs, None, data_types)
     work.calibrate(samples)
     kept = [] if accuracy is None else work.search(accuracy, measuring)
+    return quantised(work, samples, kept, measuring)
+
+
+def quantised(
+    work: Quantization,
+    samples: Sequence[Sample],
+    kept: Sequence[str] = (),
+    measuring: Sequence[Sample] | None = None,
+) -> Quantized:
+    """The model of a quantisation that `samples` calibrated, with `kept` in float, measured by `measuring` or
+    these samples."""
+    shown = samples if measuring is None else measuring
     model = work.model(kept)
     sizes = (work.float_model.ByteSize(), model.ByteSize())
-    outputs = work.measures(model, measuring)
-    return Quantized(model, work.rows(kept, measuring), outputs, kept, len(samples), sizes)
+    outputs = work.measures(model, shown)
+    return Quantized(model, work.rows(kept, shown), outputs, list(kept), len(samples), sizes)
 
 
 def text(m: Measure) -> str:

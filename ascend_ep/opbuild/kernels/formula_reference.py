@@ -15,12 +15,16 @@ from ascend_ep.opdef.reference import evaluate
 
 from .arrays import Array
 
+_RESULT = re.compile(r"\s*([A-Za-z_]\w*)\s*=(?!=)")
 _HEADED = re.compile(r"\s*[A-Za-z_]\w*\s*\([^()]*\)\s*(?:->[^=]*)?=")
 
 
 def formula_definition(text: str, names: Sequence[str], attributes: Mapping[str, AttributeValue]) -> OpDef:
     """The operator of a formula: as it is written, or of the inputs' names where it has no head such as
-    `f(x) =`. Raises AscendError of the formula."""
+    `f(x) =`, or that of its result, `z =`. Raises AscendError of the formula."""
+    result = _RESULT.match(text)
+    if result and result[1] not in names and "\n" not in text:
+        text = text[result.end() :].strip()
     headed = (
         text
         if _HEADED.match(text) or "\n" in text

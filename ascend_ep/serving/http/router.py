@@ -92,4 +92,5 @@ class Router:
                         self._found.clear()
                     self._found[path] = route.methods, names
                 return route.methods, names
-        raise AscendError("E50009", path[:200])
+        fix = "Metrics have a port of their own: --metrics-port." if path == "/metrics" else None
+        raise AscendError("E50009", path[:200], fix=fix)

@@ -1,0 +1,1 @@
+"""amct_onnx.common, as programs import it."""

@@ -1,0 +1,107 @@
+"""amct_onnx: AMCT's command line for ONNX models, `calibration` and `convert`."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ascend_ep.cli.atc_files import existing
+from ascend_ep.cli.atc_shapes import parse_input_shape
+from ascend_ep.cli.command import Parser, command
+from ascend_ep.errors import AscendError
+
+if TYPE_CHECKING:
+    from ascend_ep.compiler.quantization.calibration_data import Input
+
+
+@command("amct_onnx")
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command line and returns its exit status."""
+    given = _parser().parse_args(arguments)
+    status: int = given.run(given)
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = Parser(prog="amct_onnx", description="Quantises ONNX models, in AMCT's words.")
+    commands = parser.add_subparsers(dest="command", metavar="command", required=True)
+    calibration = commands.add_parser("calibration", help="post-training quantisation by samples")
+    convert = commands.add_parser("convert", help="a model of quantisation-aware training, with QDQ nodes")
+    for each, run in ((calibration, _calibrate), (convert, _convert)):
+        each.set_defaults(run=run)
+        each.add_argument("--model", required=True, help="the ONNX model")
+        each.add_argument("--save_path", required=True, help="folder and beginning of the results' names")
+    add = calibration.add_argument
+    add("--input_shape", default="", help='of a batch: "name:n,c,h,w;name2:..."')
+    add("--data_dir", default="", help='folders of .bin files, a file for each batch: "dir1;dir2"')
+    add("--data_types", default="", help='of the .bin files: "float32;int64"')
+    add("--evaluator", default="", help="without a meaning here: see accuracy_based_auto_calibration")
+    add("--calibration_config", default="", help="a .cfg file")
+    add("--batch_num", type=int, help="batches to calibrate by (default: 1, or the .cfg's)")
+    return parser
+
+
+def _calibrate(given: argparse.Namespace) -> int:
+    from ascend_ep.compiler.amct import configuration
+    from ascend_ep.compiler.amct.steps import write_json, write_results
+    from ascend_ep.compiler.quantization.calibration_data import read_samples
+    from ascend_ep.compiler.quantization.quantization import Quantization
+    from ascend_ep.compiler.quantization.quantized import quantised
+    from ascend_ep.opdef.registry import Registry
+
+    if given.evaluator:
+        fix = "Write a program that calls amct_onnx.accuracy_based_auto_calibration."
+        raise AscendError("E40001", "--evaluator isn't supported", fix=fix)
+    if not given.data_dir:
+        raise AscendError("E10007", "data_dir", "folders of .bin, .npy or .npz files")
+    model, registry = str(existing(given.model)), Registry.from_options()
+    config = given.calibration_config or None
+    made = configuration.create(model, registry, (), given.batch_num or 1, definition=config)
+    if given.batch_num is not None:
+        made["batch_num"] = given.batch_num
+    with tempfile.TemporaryDirectory() as folder:
+        write_json(Path(folder) / "config.json", made)
+        told = configuration.load(Path(folder) / "config.json", model, registry)
+    work = Quantization(model, told.settings, registry, progress=print)
+    shapes = _shapes(given.input_shape, work.inputs)
+    inputs = [replace(i, dims=shapes.get(i.name, i.dims)) for i in work.inputs]
+    types = [word for word in given.data_types.split(";") if word]
+    samples = read_samples(given.data_dir, inputs, told.batch_num, types)
+    work.calibrate(samples)
+    found = quantised(work, samples, ())
+    print(found)
+    for path in write_results(found, given.save_path):
+        print(f"written: {path}")
+    return 0
+
+
+def _convert(given: argparse.Namespace) -> int:
+    from ascend_ep.compiler.amct.steps import convert_qat_model
+
+    convert_qat_model(existing(given.model), given.save_path)
+    print(f"written: {given.save_path}_deploy_model.onnx, {given.save_path}_fake_quant_model.onnx")
+    return 0
+
+
+def _shapes(text: str, inputs: Sequence[Input]) -> dict[str, tuple[int | None, ...]]:
+    """The sizes of a batch, None where they are -1. Raises AscendError E10001 where the model has others."""
+    known = {i.name: i.dims for i in inputs}
+    found: dict[str, tuple[int | None, ...]] = {}
+    for name, dims in (parse_input_shape(text, list(known)) if text else {}).items():
+        if name not in known:
+            raise AscendError("E10001", text, "--input_shape", f"The inputs are {', '.join(known)}.")
+        sizes = tuple(d if isinstance(d, int) and d > 0 else None for d in dims)
+        own = known[name]
+        if len(sizes) != len(own) or any(a and b and a != b for a, b in zip(sizes, own, strict=True)):
+            shown = ",".join("-1" if d is None else str(d) for d in own)
+            raise AscendError("E10001", text, "--input_shape", f"The model says [{name}:{shown}].")
+        found[name] = tuple(a or b for a, b in zip(sizes, own, strict=True))
+    return found
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,218 @@
+"""AMCT's config.json: made for a model, edited by hand, and read into the quantiser's settings."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ascend_ep.compiler.quantization.choice import Product, choose
+from ascend_ep.compiler.quantization.prepare import prepared, read
+from ascend_ep.compiler.quantization.settings import Settings
+from ascend_ep.errors import AscendError, did_you_mean
+from ascend_ep.opdef.registry import Registry
+
+from .definition_file import read_definition
+
+log = logging.getLogger("ascend_ep.amct")
+
+_GLOBAL: dict[str, type | tuple[type, ...]] = {
+    "version": int,
+    "batch_num": int,
+    "activation_offset": bool,
+    "do_fusion": bool,
+    "skip_fusion_layers": list,
+    "joint_quant": bool,
+    "tensor_quantize": list,
+    "fakequant_precision_mode": str,
+}
+_IFMR = {
+    "max_percentile": 0.999999,
+    "min_percentile": 0.999999,
+    "search_range": [0.7, 1.3],
+    "search_step": 0.01,
+}
+#: What an algorithm of AMCT is here.
+_METHODS = {"ifmr": "ifmr", "hfmg": "entropy"}
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What a config.json says. `layers`: every quantised layer."""
+
+    settings: Settings
+    batch_num: int
+    layers: tuple[str, ...]
+
+
+def layers_of(model: str | os.PathLike[str], registry: Registry) -> list[Product]:
+    """The products of a model that can be quantised."""
+    settings = Settings()
+    proto = prepared(os.fspath(model), settings, registry, {})
+    return choose(*read(proto, registry), settings)[0]
+
+
+def create(
+    model: str | os.PathLike[str],
+    registry: Registry,
+    skip_layers: Sequence[str] = (),
+    batch_num: int = 1,
+    activation_offset: bool = True,
+    definition: str | os.PathLike[str] | None = None,
+) -> dict[str, Any]:
+    """The contents of a config.json. With `definition`, a .cfg, the other settings are its. Raises
+    AscendError E10001."""
+    given = read_definition(Path(definition)) if definition else {}
+    if definition:
+        skip_layers = given.get("skip_layers", [])
+        batch_num = given.get("batch_num", 1)
+        activation_offset = given.get("activation_offset", True)
+    _check_number(batch_num, "batch_num")
+    products = layers_of(model, registry)
+    _check_names(skip_layers, [p.name for p in products], "skip_layers")
+    skipped_types = given.get("skip_layer_types", [])
+    _check_names(
+        skipped_types, ("Conv", "Gemm", "MatMul", "ConvTranspose", "AveragePool"), "skip_layer_types"
+    )
+    found: dict[str, Any] = {
+        "version": 1,
+        "batch_num": batch_num,
+        "activation_offset": activation_offset,
+        "do_fusion": given.get("do_fusion", True),
+        "skip_fusion_layers": given.get("skip_fusion_layers", []),
+    }
+    names = [p.name for p in products]
+    _check_names([o.get("layer_name") for o in given.get("override_layer_configs", ())], names, "layer_name")
+    for product in products:
+        enabled = product.name not in skip_layers and product.node.op_type not in skipped_types
+        found[product.name] = {"quant_enable": enabled, **_layer(product, given)}
+    return found
+
+
+def _layer(product: Product, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a layer: of all, of its kind, of its operator, and of itself; the last holds."""
+    own = "conv_calibration_config" if product.node.op_type == "Conv" else "fc_calibration_config"
+    sources = [given.get("common_config", {}), given.get(own, {})]
+    sources += [
+        o["calibration_config"]
+        for key, field, name in (
+            ("override_layer_types", "layer_type", product.node.op_type),
+            ("override_layer_configs", "layer_name", product.name),
+        )
+        for o in given.get(key, ())
+        if o.get(field) == name and "calibration_config" in o
+    ]
+    activation: dict[str, Any] = {"num_bits": 8, **_IFMR, "act_algo": "ifmr"}
+    weight: dict[str, Any] = {"num_bits": 8, "wts_algo": "arq_quantize", "channel_wise": True}
+    found: dict[str, Any] = {}
+    for source in sources:
+        if source.get("weight_compress_only"):
+            raise AscendError("E10001", "true", "weight_compress_only", "Activations are quantised, too.")
+        _activation(source, activation)
+        weight |= {
+            k: v for k, v in source.get("arq_quantize", {}).items() if k in ("channel_wise", "num_bits")
+        }
+        if "dmq_balancer" in source:
+            found["dmq_balancer_param"] = source["dmq_balancer"].get("migration_strength", 0.5)
+    return found | {"activation_quant_params": activation, "weight_quant_params": weight}
+
+
+def _activation(source: Mapping[str, Any], activation: dict[str, Any]) -> None:
+    if "hfmg_quantize" in source:
+        activation.clear()
+        bins = source["hfmg_quantize"].get("num_of_bins", 4096)
+        activation |= {"num_bits": 8, "act_algo": "hfmg", "num_of_bins": bins}
+    for key, value in source.get("ifmr_quantize", {}).items():
+        if key in ("search_range_start", "search_range_end"):
+            pair = list(activation["search_range"])
+            pair[key == "search_range_end"] = value
+            activation["search_range"] = pair
+        elif key == "dst_type":
+            activation["num_bits"] = int(str(value).removeprefix("INT"))
+        else:
+            activation[key] = value
+
+
+def load(path: str | os.PathLike[str], model: str | os.PathLike[str], registry: Registry) -> Configuration:
+    """Reads a config.json that belongs to `model`. Raises AscendError E10001."""
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"), object_pairs_hook=_once)
+    except (OSError, ValueError) as error:
+        raise AscendError("E10001", os.fspath(path), "config_file", f"It can't be read: {error}.") from error
+    if not isinstance(found, dict):
+        raise AscendError("E10001", os.fspath(path), "config_file", "It is no object of JSON.")
+    for key, kind in _GLOBAL.items():
+        if key in found and not isinstance(found[key], kind):
+            raise AscendError("E10001", found[key], key, f"It is no {getattr(kind, '__name__', kind)}.")
+    _check_number(found.get("batch_num", 1), "batch_num")
+    if found.get("tensor_quantize"):
+        raise AscendError(
+            "E40001", "config.json quantises single tensors [tensor_quantize]", fix="Drop them."
+        )
+    layers = {k: v for k, v in found.items() if k not in _GLOBAL}
+    products = layers_of(model, registry)
+    _check_names(layers, [p.name for p in products], "config_file")
+    enabled = {n: v for n, v in layers.items() if v.get("quant_enable", True)}
+    if not enabled:
+        raise AscendError("E10001", os.fspath(path), "config_file", "It quantises no layer.")
+    skipped = frozenset(p.name for p in products if p.name not in enabled)
+    settings = _settings(enabled, found.get("activation_offset", True), skipped)
+    return Configuration(settings, found.get("batch_num", 1), tuple(enabled))
+
+
+def _settings(layers: Mapping[str, Any], offset: bool, skipped: frozenset[str]) -> Settings:
+    """The quantiser's settings are those of all layers: of layers that differ, the most precise."""
+    activations = [v.get("activation_quant_params", {}) for v in layers.values()]
+    weights = [v.get("weight_quant_params", {}) for v in layers.values()]
+    for each in (*activations, *weights):
+        if each.get("num_bits", 8) != 8:
+            raise AscendError(
+                "E10001", each["num_bits"], "num_bits", "Activations and weights have 8 bits here."
+            )
+    for algorithm in {w.get("wts_algo", "arq_quantize") for w in weights} - {"arq_quantize"}:
+        raise AscendError("E10001", algorithm, "wts_algo", "It is arq_quantize here.")
+    methods = [a.get("act_algo", "ifmr") for a in activations]
+    _check_names(methods, tuple(_METHODS), "act_algo")
+    shares = [a.get(k, _IFMR[k]) for a in activations for k in ("max_percentile", "min_percentile")]
+    wise = [bool(w.get("channel_wise", True)) for w in weights]
+    strengths = [v["dmq_balancer_param"] for v in layers.values() if "dmq_balancer_param" in v]
+    searches = {str([a.get(k, _IFMR[k]) for k in ("search_range", "search_step")]) for a in activations}
+    if searches != {str([_IFMR["search_range"], _IFMR["search_step"]])}:
+        log.warning(
+            "scales are searched from 0.7 to 1.3 by 0.01 here, whatever search_range and search_step say"
+        )
+    for name, values in (("act_algo", methods), ("percentile", shares), ("channel_wise", wise)):
+        if len(set(values)) > 1:
+            log.warning("layers differ in %s; one holds for all of them here, the most precise", name)
+    return Settings(
+        method=_METHODS["ifmr" if "ifmr" in methods else methods[0]],
+        percentile=100 * max(shares),
+        activation_offset=offset,
+        channel_wise=any(wise),
+        migration_strength=max(strengths, default=0.0),
+        skip_layers=skipped,
+    )
+
+
+def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [k for k, _ in pairs]
+        raise ValueError(f"[{next(k for k in names if names.count(k) > 1)}] is there twice")
+    return found
+
+
+def _check_number(value: Any, name: str) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise AscendError("E10001", value, name, "It is a number from 1 on.")
+
+
+def _check_names(given: Any, known: Sequence[str], name: str) -> None:
+    for each in given:
+        if each not in known:
+            near = did_you_mean(str(each), known)
+            raise AscendError("E10001", each, name, f"The model has no such layer to quantise.{near}")

@@ -1,0 +1,145 @@
+"""The steps of amct_onnx: a configuration, a model to calibrate, and the models that follow from it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import onnx
+import onnx_ir as ir
+
+from ascend_ep.compiler.quantization.observe import Sample
+from ascend_ep.compiler.quantization.quantization import Quantization
+from ascend_ep.compiler.quantization.quantized import Quantized, quantised
+from ascend_ep.compiler.quantization.saving import save_onnx
+from ascend_ep.errors import AscendError
+from ascend_ep.graph.load import load_model
+from ascend_ep.opdef.registry import Registry
+
+from . import configuration
+from .calibration_model import folder_of, read_batches, recorded, write_calibration_model
+from .configuration import Configuration
+from .record_file import factors_of, write_record
+
+PathLike = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What `quantize_model` was told, for `save_model` of the same process, as AMCT wants it."""
+
+    model: str
+    configuration: Configuration
+
+
+_prepared: dict[Path, Prepared] = {}
+
+
+def create_quant_config(
+    config_file: PathLike,
+    model_file: PathLike,
+    skip_layers: Sequence[str] | None = None,
+    batch_num: int = 1,
+    activation_offset: bool = True,
+    config_defination: PathLike | None = None,
+    updated_model: PathLike | None = None,
+) -> None:
+    """Writes the layers of a model that can be quantised, with their settings, as JSON. `updated_model`: the
+    file for the model itself, with a name for every layer. Raises AscendError."""
+    found = configuration.create(
+        model_file, _registry(), skip_layers or (), batch_num, activation_offset, config_defination
+    )
+    write_json(config_file, found)
+    if updated_model:
+        model = ir.to_proto(load_model(os.fspath(model_file)))
+        for node in model.graph.node:
+            node.name = node.name or node.output[0]
+        save_onnx(model, updated_model)
+
+
+def quantize_model(
+    config_file: PathLike, model_file: PathLike, modified_onnx_file: PathLike, record_file: PathLike
+) -> None:
+    """Writes the model that is to be run on `batch_num` batches, in a session with AMCT_SO. Raises
+    AscendError."""
+    found = configuration.load(config_file, model_file, _registry())
+    model = ir.to_proto(load_model(os.fspath(model_file)))
+    write_calibration_model(model, modified_onnx_file, record_file, found.batch_num)
+    write_record(record_file, {})
+    _prepared[Path(record_file).absolute()] = Prepared(os.fspath(model_file), found)
+
+
+def save_model(modified_onnx_file: PathLike, record_file: PathLike, save_path: PathLike) -> Quantized:
+    """Quantises by the batches that the calibration model saw, and writes `save_path`_deploy_model.onnx,
+    _fake_quant_model.onnx and _quant.json, and the record file. Raises AscendError."""
+    work, batches = calibrated(modified_onnx_file, record_file)
+    made = quantised(work, batches, ())
+    write_results(made, save_path, record_file)
+    return made
+
+
+def calibrated(modified_onnx_file: PathLike, record_file: PathLike) -> tuple[Quantization, list[Sample]]:
+    """The quantisation that `quantize_model` began, calibrated by the batches, which are read and removed."""
+    key = Path(record_file).absolute()
+    if key not in _prepared:
+        reason = "No quantize_model of this program wrote this record file."
+        raise AscendError("E10001", os.fspath(record_file), "record_file", reason)
+    told = _prepared[key]
+    model = onnx.load(os.fspath(modified_onnx_file), load_external_data=False)
+    batches = read_batches(record_file, recorded(model), told.configuration.batch_num)
+    work = Quantization(told.model, told.configuration.settings, _registry())
+    work.calibrate(batches)
+    shutil.rmtree(folder_of(record_file), ignore_errors=True)
+    return work, batches
+
+
+def write_results(made: Quantized, save_path: PathLike, record_file: PathLike | None = None) -> list[Path]:
+    """The models and their description, whose names begin with `save_path`. Deploy and fake_quant model are
+    the same QuantizeLinear and DequantizeLinear, which onnxruntime and ascend-atc both read."""
+    prefix = os.fspath(save_path)
+    factors = factors_of(made.model)
+    paths = [Path(f"{prefix}_{name}_model.onnx") for name in ("deploy", "fake_quant")]
+    for path in paths:
+        save_onnx(made.model, path)
+    rows = {
+        r.name: {"type": r.op_type, "quantised": r.quantised, "reason": r.reason, "error": r.error}
+        | (asdict(factors[r.name]) if r.name in factors else {})
+        for r in made.rows
+    }
+    description = Path(f"{prefix}_quant.json")
+    write_json(description, {"layers": rows})
+    if record_file is not None:
+        write_record(record_file, factors)
+    return [*paths, description]
+
+
+def convert_qat_model(model_file: PathLike, save_path: PathLike, record_file: PathLike | None = None) -> None:
+    """Takes a model of quantisation-aware training, with QuantizeLinear and DequantizeLinear, as deploy and
+    fake_quant model, and writes its factors to `record_file`. Raises AscendError E40001 for others."""
+    model = ir.to_proto(load_model(os.fspath(model_file)))
+    kinds = {n.op_type for n in model.graph.node}
+    if not {"QuantizeLinear", "DequantizeLinear"} <= kinds:
+        fix = "Export it with QuantizeLinear and DequantizeLinear, or calibrate it: amct_onnx calibration."
+        raise AscendError("E40001", "the model isn't quantised", where=os.fspath(model_file), fix=fix)
+    for name in ("deploy", "fake_quant"):
+        save_onnx(model, f"{os.fspath(save_path)}_{name}_model.onnx")
+    if record_file is not None:
+        write_record(record_file, factors_of(model))
+
+
+def _registry() -> Registry:
+    return Registry.from_options()
+
+
+def write_json(path: PathLike, content: dict[str, Any]) -> None:
+    """Writes JSON; makes its folder. Raises AscendError E40002."""
+    try:
+        Path(path).absolute().parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_text(json.dumps(content, indent=4, ensure_ascii=False) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise AscendError("E40002", f"can't write [{os.fspath(path)}]: {error.strerror}") from error

@@ -1,0 +1,36 @@
+"""Models as ONNX files: whole or not at all, the weights beside where a file can't hold them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import onnx
+
+from ascend_ep.errors import AscendError
+
+#: Bytes of weights that go into the file itself; protocol buffers end at 2 GiB.
+MOST_INSIDE = (1 << 31) - (1 << 24)
+
+
+def save_onnx(model: onnx.ModelProto, path: str | os.PathLike[str]) -> Path:
+    """Writes a model, and makes its folder. Weights that are too many go to NAME.data. Raises AscendError
+    E40002."""
+    target = Path(path)
+    data = f"{target.name}.data"
+    sibling = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.with_name(data).unlink(missing_ok=True)
+        if sum(len(t.raw_data) for t in model.graph.initializer) > MOST_INSIDE:
+            copy = onnx.ModelProto()
+            copy.CopyFrom(model)  # onnx takes the weights out of what it writes
+            onnx.save(copy, sibling, save_as_external_data=True, location=data)
+        else:
+            onnx.save(model, sibling)
+        sibling.replace(target)
+    except OSError as error:
+        raise AscendError("E40002", f"can't write [{target}]: {error.strerror or error}") from error
+    finally:
+        sibling.unlink(missing_ok=True)
+    return target
