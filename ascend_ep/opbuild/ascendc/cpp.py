@@ -22,6 +22,7 @@ from ascend_ep.errors import AscendError
 from ascend_ep.runtime.cache_folder import open_cache
 
 from .attributes import has_bracketed, without_bracketed
+from .core_types import CoreType, core_types, flags_of, join, tool
 
 #: This package's libraries.
 LIBRARIES = HEADERS.parent / "lib"
@@ -114,27 +115,66 @@ def _object(unit: Unit, command: Sequence[str], folder: Path) -> Path:
             (Path(work) / name).write_text(content, encoding="utf-8")
         includes = [f"-I{p}" for p in (work, *unit.folders, HEADERS / "ascendc", HEADERS)]
         compile_it = [*command, "-c", str(file), *includes, *flags]
-        if has_bracketed(unit.text, sources):
-            made = Path(work) / "preprocessed.ii"
-            _run_compiler([*command, "-E", str(file), *includes, *flags], made)
-            preprocessed = made.read_text(encoding="utf-8", errors="surrogateescape")
-            made.write_text(without_bracketed(preprocessed), encoding="utf-8", errors="surrogateescape")
-            compile_it = [*command, "-c", str(made), *flags]
-        if not unit.kept:
-            _run_compiler(compile_it, target)
-            return target
-        whole, joined = Path(work) / "whole.o", Path(work) / "joined.o"
-        _run_compiler(compile_it, whole)
-        _run_compiler([_tool("ld"), "-r", "--force-group-allocation", str(whole)], joined)
-        _run_compiler([_tool("objcopy"), f"--keep-global-symbol={unit.kept}", str(joined)], target, out=())
+        made = target if not unit.kept else Path(work) / "whole.o"
+        compile_for_cores(compile_it, unit.text, sources, made, Path(work))
+        if unit.kept:
+            joined = Path(work) / "joined.o"
+            _run_compiler([tool("ld"), "-r", "--force-group-allocation", str(made)], joined)
+            _run_compiler([tool("objcopy"), f"--keep-global-symbol={unit.kept}", str(joined)], target, out=())
     return target
 
 
-def _tool(name: str) -> str:
-    """A tool of binutils. Raises AscendError E43001."""
-    if shutil.which(name) is None:
-        raise AscendError("E43001", name, fix=f"Install {name} of GNU binutils.")
-    return name
+def asks_for_more(text: str, sources: Sequence[Path]) -> bool:
+    """Whether a unit that includes these files is more than one compilation of what stands there."""
+    return has_bracketed(text, sources) or bool(_kinds(text, sources))
+
+
+def _kinds(text: str, sources: Sequence[Path]) -> tuple[CoreType, ...]:
+    return core_types([text, *(p.read_text(encoding="utf-8", errors="replace") for p in sources)])
+
+
+def compile_for_cores(
+    command: Sequence[str], text: str, sources: Sequence[Path], target: Path, work: Path
+) -> None:
+    """Runs the command of a compilation of a unit's text (`compiler ... -c file ...`) for each kind of core that it
+    asks for, and makes the object `target`. sources: files that the unit includes. work: an empty folder for what is
+    between. Raises AscendError E43001, E43002."""
+    bracketed = has_bracketed(text, sources)
+    kinds = _kinds(text, sources)
+    if len(kinds) < 2:
+        more = flags_of(kinds[0], False) if kinds else []
+        _compile([*command, *more], bracketed, target, work)
+        return
+    compiler = command[: command.index("-c")]
+    for kind in kinds:
+        more = [*flags_of(kind, True), *_gnu_flags(tuple(compiler))]
+        _compile([*command, *more], bracketed, work / f"{kind}.o", work)
+    both = work / "both.o"
+    join(work / "cube.o", work / "vector.o", both, compiler, _run_compiler)
+    keep(both, target)
+
+
+def _compile(command: Sequence[str], bracketed: bool, target: Path, work: Path) -> None:
+    """One compilation; where there are attributes in brackets, of what the preprocessor makes without them."""
+    if bracketed:
+        at = command.index("-c")
+        made = work / f"{target.stem}.ii"
+        _run_compiler([*command[:at], "-E", *command[at + 1 :]], made)
+        text = made.read_text(encoding="utf-8", errors="surrogateescape")
+        made.write_text(without_bracketed(text), encoding="utf-8", errors="surrogateescape")
+        command = [*command[: at + 1], str(made), *without_includes(command[at + 2 :])]
+    _run_compiler(command, target)
+
+
+def without_includes(flags: Sequence[str]) -> list[str]:
+    """Flags for what is preprocessed already: nothing is included, and what was is written down."""
+    with_value = ("-include", "-MF", "-MT", "-MQ")
+    before = ("", *flags)
+    return [
+        flag
+        for flag, last in zip(flags, before, strict=False)
+        if last not in with_value and flag not in (*with_value, "-MD", "-MMD", "-MP")
+    ]
 
 
 @cache
