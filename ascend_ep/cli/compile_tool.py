@@ -1,5 +1,5 @@
-"""asc_compile COMPILER FLAG...: one compilation of build files, done for each kind of core that the source asks for,
-and without attributes in brackets. What asks for neither is left to the compiler as it stands."""
+"""asc_compile COMPILER FLAG...: one compilation of build files, done for each kind of core that the source
+asks for, and of text that the compiler reads. What asks for neither is left to the compiler as it stands."""
 
 from __future__ import annotations
 
@@ -62,7 +62,9 @@ def _in_order(words: Sequence[str], source: str, target: Path) -> list[str]:
     """The command as compiler, -c, file and flags, without its result."""
     first = next(i for i, word in enumerate(words) if word.startswith("-"))
     at = words.index("-o")
-    flags = [w for i, w in enumerate(words) if i >= first and w not in ("-c", source) and i not in (at, at + 1)]
+    flags = [
+        w for i, w in enumerate(words) if i >= first and w not in ("-c", source) and i not in (at, at + 1)
+    ]
     named = any(w in ("-MT", "-MQ") for w in flags)
     depends = any(w in ("-MD", "-MMD") for w in flags)
     return [*words[:first], "-c", source, *flags, *(["-MT", str(target)] if depends and not named else [])]

@@ -2,7 +2,7 @@
 #include "tikicpulib.h"
 using namespace AscendC;
 
-#define ALWAYS inline [aicore]
+#define ALWAYS inline[aicore]
 
 /* The same name has other code for either core. */
 struct Which {
@@ -57,7 +57,7 @@ extern "C" __global__ __aicore__ void on_both(GM_ADDR y, int32_t factor) {
 }
 
 template <typename T>
-__global__ [aicore] void of_type(GM_ADDR y, T factor) {
+__global__[aicore] void of_type(GM_ADDR y, T factor) {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
     write(y, factor);
 }

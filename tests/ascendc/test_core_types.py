@@ -1,4 +1,4 @@
-"""Units that ask which core they are compiled for: for which they are, and that each core runs its own code."""
+"""Units that ask which core they are compiled for: for which they are; each core runs its own code."""
 
 from __future__ import annotations
 

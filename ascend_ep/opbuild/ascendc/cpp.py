@@ -22,6 +22,7 @@ from ascend_ep.errors import AscendError
 from ascend_ep.runtime.cache_folder import open_cache
 
 from .attributes import has_bracketed, without_bracketed
+from .class_specializations import constrained, has_in_class
 from .core_types import CoreType, core_types, flags_of, join, tool
 
 #: This package's libraries.
@@ -33,6 +34,8 @@ PARALLEL = 2
 FLAGS = ("-w", "-pthread", "-fPIC", "-fno-strict-aliasing", "-fvisibility=hidden", "-ffp-contract=off")
 #: A library has its own C++ runtime and exports one function: several of them share a process with others'.
 _SHARED = ("-shared", "-Wl,-Bsymbolic", "-static-libstdc++", "-static-libgcc")
+#: What g++ needs for constraints before C++20.
+_CONCEPTS = ("-fconcepts",)
 _EXPORTED = "{ global: asc_get_custom_op; local: *; };\n"
 _QUOTED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
@@ -97,11 +100,11 @@ def linked(
 
 
 def _object(unit: Unit, command: Sequence[str], folder: Path) -> Path:
-    flags = [*unit.flags, *FLAGS, *_gnu_flags(tuple(command))]
+    sources = sources_of(unit.text, unit.folders)
+    flags = [*standard_of(unit, sources), *FLAGS, *_gnu_flags(tuple(command))]
     parts = [unit.text, *(f"{n}\0{t}" for n, t in sorted(unit.files.items())), *command, *flags, unit.kept]
     key = hashlib.sha256("\0".join(parts).encode())
     key.update(_headers_digest())
-    sources = sources_of(unit.text, unit.folders)
     for path in sources:
         key.update(str(path).encode() + path.read_bytes())
     target = folder / f"{key.hexdigest()}.o"
@@ -124,9 +127,27 @@ def _object(unit: Unit, command: Sequence[str], folder: Path) -> Path:
     return target
 
 
+def standard_of(unit: Unit, sources: Sequence[Path]) -> list[str]:
+    """The unit's flags; in the device's C++, which is that of 2017, where it is compiled for a kind of core."""
+    if not _kinds(unit.text, sources):
+        return list(unit.flags)
+    return ["-std=c++17" if flag == "-std=c++20" else flag for flag in unit.flags]
+
+
 def asks_for_more(text: str, sources: Sequence[Path]) -> bool:
     """Whether a unit that includes these files is more than one compilation of what stands there."""
-    return has_bracketed(text, sources) or bool(_kinds(text, sources))
+    return has_bracketed(text, sources) or has_in_class(sources) or bool(_kinds(text, sources))
+
+
+def is_rewritten(text: str, sources: Sequence[Path], compiler: Sequence[str]) -> bool:
+    """Whether the preprocessed text of a unit has what the compiler can't read."""
+    return has_bracketed(text, sources) or (has_in_class(sources) and bool(_gnu_flags(tuple(compiler))))
+
+
+def readable(preprocessed: str, compiler: Sequence[str]) -> str:
+    """The text as the compiler reads it."""
+    text = without_bracketed(preprocessed)
+    return constrained(text) if _gnu_flags(tuple(compiler)) else text
 
 
 def _kinds(text: str, sources: Sequence[Path]) -> tuple[CoreType, ...]:
@@ -139,30 +160,31 @@ def compile_for_cores(
     """Runs the command of a compilation of a unit's text (`compiler ... -c file ...`) for each kind of core that it
     asks for, and makes the object `target`. sources: files that the unit includes. work: an empty folder for what is
     between. Raises AscendError E43001, E43002."""
-    bracketed = has_bracketed(text, sources)
+    rewritten = is_rewritten(text, sources, command[: command.index("-c")])
     kinds = _kinds(text, sources)
     if len(kinds) < 2:
         more = flags_of(kinds[0], False) if kinds else []
-        _compile([*command, *more], bracketed, target, work)
+        _compile([*command, *more], rewritten, target, work)
         return
     compiler = command[: command.index("-c")]
     for kind in kinds:
         more = [*flags_of(kind, True), *_gnu_flags(tuple(compiler))]
-        _compile([*command, *more], bracketed, work / f"{kind}.o", work)
+        _compile([*command, *more], rewritten, work / f"{kind}.o", work)
     both = work / "both.o"
     join(work / "cube.o", work / "vector.o", both, compiler, _run_compiler)
     keep(both, target)
 
 
-def _compile(command: Sequence[str], bracketed: bool, target: Path, work: Path) -> None:
-    """One compilation; where there are attributes in brackets, of what the preprocessor makes without them."""
-    if bracketed:
+def _compile(command: Sequence[str], rewritten: bool, target: Path, work: Path) -> None:
+    """One compilation; where it can't read the source, of what the preprocessor makes, as it can."""
+    if rewritten:
         at = command.index("-c")
         made = work / f"{target.stem}.ii"
         _run_compiler([*command[:at], "-E", *command[at + 1 :]], made)
         text = made.read_text(encoding="utf-8", errors="surrogateescape")
-        made.write_text(without_bracketed(text), encoding="utf-8", errors="surrogateescape")
-        command = [*command[: at + 1], str(made), *without_includes(command[at + 2 :])]
+        made.write_text(readable(text, command[:at]), encoding="utf-8", errors="surrogateescape")
+        more = without_includes(command[at + 2 :])
+        command = [*command[: at + 1], str(made), *more, *_CONCEPTS[not _gnu_flags(tuple(command[:at])) :]]
     _run_compiler(command, target)
 
 
