@@ -21,7 +21,6 @@ from ascend_ep.opbuild.ascendc.cpp import (
     is_rewritten,
     readable,
     sources_of,
-    standard_of,
     without_includes,
 )
 from ascend_ep.opbuild.kernels.assemble import host_assembly
@@ -149,7 +148,6 @@ class Compiler:
         kinds = core_types([unit.text, *(p.read_text(encoding="utf-8", errors="replace") for p in texts)])
         rewritten = is_rewritten(unit.text, texts, find_cpp())
         for more in [flags_of(kind, len(kinds) > 1) for kind in kinds] or [[]]:
-            more = [*standard_of(unit, texts), *more]
             plain = [*command, *more, "-include", str(self.header), "-fsyntax-only", written]
             done = self._without_attributes([*command, *more], written) if rewritten else _run(plain)
             if done.returncode:

@@ -101,7 +101,7 @@ def linked(
 
 def _object(unit: Unit, command: Sequence[str], folder: Path) -> Path:
     sources = sources_of(unit.text, unit.folders)
-    flags = [*standard_of(unit, sources), *FLAGS, *_gnu_flags(tuple(command))]
+    flags = [*unit.flags, *FLAGS, *_gnu_flags(tuple(command))]
     parts = [unit.text, *(f"{n}\0{t}" for n, t in sorted(unit.files.items())), *command, *flags, unit.kept]
     key = hashlib.sha256("\0".join(parts).encode())
     key.update(_headers_digest())
@@ -125,13 +125,6 @@ def _object(unit: Unit, command: Sequence[str], folder: Path) -> Path:
             _run_compiler([tool("ld"), "-r", "--force-group-allocation", str(made)], joined)
             _run_compiler([tool("objcopy"), f"--keep-global-symbol={unit.kept}", str(joined)], target, out=())
     return target
-
-
-def standard_of(unit: Unit, sources: Sequence[Path]) -> list[str]:
-    """The unit's flags; in the device's C++, which is that of 2017, where it is compiled for a kind of core."""
-    if not _kinds(unit.text, sources):
-        return list(unit.flags)
-    return ["-std=c++17" if flag == "-std=c++20" else flag for flag in unit.flags]
 
 
 def asks_for_more(text: str, sources: Sequence[Path]) -> bool:
