@@ -18,6 +18,7 @@ int main() {
     auto *y = (uint8_t *)AscendC::GmAlloc(6 * 64);
     ICPU_RUN_KF(on_both, 2, y, 10);
     print((int32_t *)y);
+    std::printf("%d\n", ((int32_t *)y)[1]);
     launch_of_type(y, 3.5f);
     std::printf("%d ", launches);
     print((int32_t *)y);

@@ -62,7 +62,7 @@ def test_each_core_of_a_program_runs_its_own_code(tmp_path: Path) -> None:
     program = tmp_path / "program"
     subprocess.run([*find_cpp(), "-pthread", *map(str, objects), "-o", str(program)], check=True)
     done = subprocess.run([str(program)], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout == "10 10 20 20 20 20 \n1 3 3 6 6 6 6 \n7 3 6 6 6 6 \n", done.stderr
+    assert done.stdout == "10 10 20 20 20 20 \n8\n1 3 3 6 6 6 6 \n7 3 6 6 6 6 \n", done.stderr
 
 
 def test_a_unit_for_one_core_is_launched_on_it() -> None:

@@ -45,7 +45,11 @@ _OF_CUBE = re.compile(
 _OF_VECTOR = re.compile(
     r"\b(?:__DAV_(?:C220_)?VEC__|ASCEND_IS_AIV|ASCEND_IS_NOT_AIC|g_coreType|AIV|VECIN|VECOUT|VECCALC)\b"
 )
-_ROW = re.compile(r"^([0-9a-f]+) (.{7}) (\S+)\s+[0-9a-f]+ (?:\.(protected|hidden|internal) )?(\S+)$")
+#: A line of objdump -t.
+_ROW = re.compile(
+    r"^(?P<value>[0-9a-f]+) (?P<flags>.{7}) (?P<section>\S+)\s+[0-9a-f]+ "
+    r"(?:\.(?P<visibility>protected|hidden|internal) )?(?P<name>\S+)$"
+)
 #: The entry of a kernel, by machine: to the code for the vector core, or for the cube core.
 _ENTRIES = {
     "x86_64": """\
@@ -107,11 +111,13 @@ def join(cube: Path, vector: Path, target: Path, compiler: Sequence[str], run: R
         flat[name] = work / f"{name}.flat.o"
         run([ld, "-r", "--force-group-allocation", str(made)], flat[name], ("-o",))
     of_cube, of_vector = _kernels(flat["cube"]), _kernels(flat["vector"])
-    renamed = [f"--redefine-sym={name}={name}.cube" for name in of_cube]
+    renamed = [f"--redefine-sym={name}={_NO_CODE}" for name in _not_for(1, flat["cube"])]
+    renamed += [f"--redefine-sym={name}={name}.cube" for name in of_cube]
     local, weak, own = work / "cube.local.o", work / "cube.weak.o", work / "vector.own.o"
     run([objcopy, "--localize-hidden", *renamed, str(flat["cube"])], local, ())
     run([objcopy, "--weaken", str(local)], weak, ())
-    moved = [f"--weaken-symbol={name}" for name in of_vector]
+    moved = [f"--redefine-sym={name}={_NO_CODE}" for name in _not_for(2, flat["vector"])]
+    moved += [f"--weaken-symbol={name}" for name in of_vector]
     moved += [f"--add-symbol={n}.vector={k.section}:{k.value},function,global" for n, k in of_vector.items()]
     run([objcopy, *moved, str(flat["vector"])], own, ())
     entries = work / "entries.s"
@@ -136,15 +142,26 @@ class _Kernel:
 
 def _kernels(made: Path) -> dict[str, _Kernel]:
     """The kernels that an object defines, by symbol: what is protected."""
+    return {
+        row["name"]: _Kernel(row["value"], row["section"], "w" in row["flags"])
+        for row in _symbols(made)
+        if row["visibility"] == "protected" and row["section"] != "*UND*"
+    }
+
+
+def _not_for(kind: int, made: Path) -> list[str]:
+    """Functions that an object calls and nothing defines: instances of a template for its kind of core, of which the
+    source has only the one for the other kind."""
+    instance = re.compile(rf"^_ZN(?!St|K?7asc_cpu|K?7AscendC)\w*I\w*Li{kind}E")
+    found = (row["name"] for row in _symbols(made) if row["section"] == "*UND*")
+    return [name for name in found if instance.match(name)]
+
+
+def _symbols(made: Path) -> list[re.Match[str]]:
     said = subprocess.run(
         [tool("objdump"), "-t", "-w", str(made)], capture_output=True, text=True, check=True, timeout=60
     ).stdout
-    rows = (_ROW.match(line) for line in said.splitlines())
-    return {
-        row[5]: _Kernel(row[1], row[3], row[2][1] == "w" or row[2][0] == "w")
-        for row in rows
-        if row is not None and row[4] == "protected" and row[3] != "*UND*"
-    }
+    return [row for line in said.splitlines() if (row := _ROW.match(line)) is not None]
 
 
 def _entries(machine: str, cube: dict[str, _Kernel], vector: dict[str, _Kernel]) -> Iterable[str]:

@@ -34,6 +34,8 @@ PARALLEL = 2
 FLAGS = ("-w", "-pthread", "-fPIC", "-fno-strict-aliasing", "-fvisibility=hidden", "-ffp-contract=off")
 #: A library has its own C++ runtime and exports one function: several of them share a process with others'.
 _SHARED = ("-shared", "-Wl,-Bsymbolic", "-static-libstdc++", "-static-libgcc")
+#: A function that is declared and never defined, since the core has no code for it, is none that g++ can inline.
+_ALWAYS = "__attribute__((always_inline))"
 #: What g++ needs for constraints before C++20.
 _CONCEPTS = ("-fconcepts",)
 _EXPORTED = "{ global: asc_get_custom_op; local: *; };\n"
@@ -140,7 +142,7 @@ def is_rewritten(text: str, sources: Sequence[Path], compiler: Sequence[str]) ->
 def readable(preprocessed: str, compiler: Sequence[str]) -> str:
     """The text as the compiler reads it."""
     text = without_bracketed(preprocessed)
-    return constrained(text) if _gnu_flags(tuple(compiler)) else text
+    return constrained(text).replace(_ALWAYS, "") if _gnu_flags(tuple(compiler)) else text
 
 
 def _kinds(text: str, sources: Sequence[Path]) -> tuple[CoreType, ...]:
