@@ -61,12 +61,19 @@ struct OfTheCube {
         to.SetGlobalBuffer((__gm__ int32_t *)y, 16);
         to.SetValue(1, 8);
     }
+    template <int32_t CORE = g_coreType>
+    ALWAYS int32_t again(GM_ADDR y);
+    template <>
+    ALWAYS int32_t again<AscendC::AIC>(GM_ADDR y) {
+        return 0;
+    }
 };
 
 extern "C" __global__ __aicore__ void on_both(GM_ADDR y, int32_t factor) {
     KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);
     write(y, factor);
     OfTheCube().run(y);
+    OfTheCube().again(y);
 }
 
 template <typename T>

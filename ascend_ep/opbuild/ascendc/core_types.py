@@ -111,17 +111,16 @@ def join(cube: Path, vector: Path, target: Path, compiler: Sequence[str], run: R
         flat[name] = work / f"{name}.flat.o"
         run([ld, "-r", "--force-group-allocation", str(made)], flat[name], ("-o",))
     of_cube, of_vector = _kernels(flat["cube"]), _kernels(flat["vector"])
-    renamed = [f"--redefine-sym={name}={_NO_CODE}" for name in _not_for(1, flat["cube"])]
-    renamed += [f"--redefine-sym={name}={name}.cube" for name in of_cube]
+    missing = [*_not_for(1, flat["cube"]), *_not_for(2, flat["vector"])]
+    renamed = [f"--redefine-sym={name}={name}.cube" for name in of_cube]
     local, weak, own = work / "cube.local.o", work / "cube.weak.o", work / "vector.own.o"
     run([objcopy, "--localize-hidden", *renamed, str(flat["cube"])], local, ())
     run([objcopy, "--weaken", str(local)], weak, ())
-    moved = [f"--redefine-sym={name}={_NO_CODE}" for name in _not_for(2, flat["vector"])]
-    moved += [f"--weaken-symbol={name}" for name in of_vector]
+    moved = [f"--weaken-symbol={name}" for name in of_vector]
     moved += [f"--add-symbol={n}.vector={k.section}:{k.value},function,global" for n, k in of_vector.items()]
     run([objcopy, *moved, str(flat["vector"])], own, ())
     entries = work / "entries.s"
-    entries.write_text("".join(_entries(machine, of_cube, of_vector)), encoding="utf-8")
+    entries.write_text("".join(_entries(machine, of_cube, of_vector, missing)), encoding="utf-8")
     run([*compiler, "-c", str(entries)], work / "entries.o", ("-o",))
     run([ld, "-r", str(work / "entries.o"), str(own), str(weak)], target, ("-o",))
 
@@ -164,8 +163,10 @@ def _symbols(made: Path) -> list[re.Match[str]]:
     return [row for line in said.splitlines() if (row := _ROW.match(line)) is not None]
 
 
-def _entries(machine: str, cube: dict[str, _Kernel], vector: dict[str, _Kernel]) -> Iterable[str]:
-    """The text of the entries, in assembly."""
+def _entries(
+    machine: str, cube: dict[str, _Kernel], vector: dict[str, _Kernel], missing: Sequence[str]
+) -> Iterable[str]:
+    """The text of the entries, in assembly. missing: functions that only the other core has code for."""
     yield "    .text\n    .p2align 4\n"
     jump = _JUMPS[machine]
     for name in sorted({*cube, *vector}):
@@ -176,4 +177,6 @@ def _entries(machine: str, cube: dict[str, _Kernel], vector: dict[str, _Kernel])
         is_weak = (vector.get(name) or cube[name]).is_weak
         yield f"    .{'weak' if is_weak else 'globl'} {name}\n    .type {name}, %function\n{name}:\n"
         yield _ENTRIES[machine].format(**where)
+    for name in sorted(set(missing)):
+        yield f"    .weak {name}\n    .type {name}, %function\n{name}:\n    {jump.format(_NO_CODE)}\n"
     yield '    .section .note.GNU-stack,"",%progbits\n'
