@@ -84,7 +84,7 @@ def core_types(texts: Iterable[str]) -> tuple[CoreType, ...]:
     if not named:
         kinds |= {"cube"} if _OF_CUBE.search(text) else set()
         kinds |= {"vector"} if _OF_VECTOR.search(text) or not kinds else set()
-    return tuple(kind for kind in ("cube", "vector") if kind in kinds)  # type: ignore[misc]
+    return tuple(kind for kind in ("cube", "vector") if kind in kinds)
 
 
 def flags_of(kind: CoreType, is_joined: bool) -> list[str]:
