@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ascend_ep.opbuild.ascendc.class_specializations import constrained
+from ascend_ep.opbuild.ascendc.class_specializations import as_aggregates, constrained
 from ascend_ep.opbuild.ascendc.cpp import Unit, linked
 
 HEADER = """
@@ -41,13 +41,36 @@ struct Kernel {
 };
 template <>
 struct Kernel<int, 0> {};
+struct Waits {
+    ~Waits()
+    {
+        throw 3;
+    }
+};
+struct Pair {
+    Kernel<char, 100> *first;
+    int second = 0;
+    inline __attribute__((always_inline))
+    Pair() = default;
+};
+inline Pair pair_of(Kernel<char, 100> *first) {
+    Pair pair;
+    pair = {first, 5};
+    return pair;
+}
 template <class T>
 using Inner = Kernel<char, 100>::Layout<T>;
 """
 BODY = """
     Kernel<char, 100> kernel;
     const bool right = kernel({7}) == 93 && kernel.operator()<1>({7}) == 107 && kernel.size(2.0f) == 4;
-    return right && kernel.size(2.0) == 10 && Inner<void>::rank == 0 && Inner<int>::rank == 1 ? 0 : 1;
+    const bool inner = Inner<void>::rank == 0 && Inner<int>::rank == 1;
+    try {
+        Waits waits;
+    } catch (int fault) {
+        return right && inner && pair_of(&kernel).second == 5 && kernel.size(2.0) == 10 ? 0 : fault;
+    }
+    return 2;
 """
 
 
@@ -65,3 +88,9 @@ def test_lines_and_what_is_outside_of_classes_stay() -> None:
     assert made.count("template <>") == 1
     plain = "namespace n {\ntemplate <typename T> int f(T);\ntemplate <> int f<int>(int) { return 0; }\n}\n"
     assert constrained(plain) == plain
+
+
+def test_classes_with_other_constructors_and_of_the_system_stay() -> None:
+    other = "struct A {\n    int x;\n    A() = default;\n    A(int y) : x(y) {}\n};\n"
+    of_system = '# 1 "/usr/include/tag.h" 1 3 4\nstruct Tag {\n    explicit Tag() = default;\n};\n'
+    assert as_aggregates(other + of_system) == other + of_system

@@ -24,6 +24,12 @@ _TOKEN = re.compile(
 _CLASS = re.compile(r"\b(?:class|struct)\b[^;{}()=]*\Z")
 _INNER = re.compile(r"(?P<name>\b(?:class|struct)\s+\w+)\s*<(?P<arguments>[^;{}()]*)>")
 _FUNCTION = re.compile(r"(?P<name>operator\s*\(\s*\)|\b\w+)\s*<(?P<arguments>[^;{}()]*)>\s*(?=\()")
+#: A default constructor, with what may stand before it on its line; and a line of the preprocessor.
+_DEFAULTED = re.compile(
+    r"^[^\n;{}]*?(?<![~\w:])(?P<name>[A-Za-z_]\w*)\s*\(\s*\)\s*=\s*default\s*;", re.MULTILINE
+)
+_DESTRUCTOR = re.compile(r"~\s*[A-Za-z_]\w*\s*\(\s*(?:void)?\s*\)(?=\s*\{)")
+_MARKER = re.compile(r'# \d+ "(?P<file>[^"\n]*)"(?P<flags>[ \d]*)')
 _INDENTED = re.compile(r"^[ \t]+template\s*<\s*>", re.MULTILINE)
 
 
@@ -99,3 +105,56 @@ def _split(listed: str) -> list[str]:
         else:
             parts[-1] += c
     return [p.strip() for p in parts]
+
+
+def as_aggregates(preprocessed: str) -> str:
+    """The text without `Name() = default;` where a class of the user's files has no other constructor: it is an
+    aggregate in the device's C++, of 2017, and would be none in that of 2020."""
+    removed = []
+    for match in _DEFAULTED.finditer(preprocessed):
+        head = _last(rf"\b(?:class|struct)\s+{match['name']}\b[^;{{}}]*\{{", preprocessed, match.start())
+        if head is None or _is_of_system(preprocessed, match.start()):
+            continue
+        closed = _body_end(preprocessed, head)
+        constructors = re.findall(rf"(?<![~\w]){match['name']}\s*\(", preprocessed[head:closed])
+        if match.end() < closed and len(constructors) == 1:
+            before = max(preprocessed.rfind(c, 0, match.start("name")) for c in ";{}:")
+            removed.append((before + 1, match.end()))
+    parts, at = [], 0
+    for begin, end in removed:
+        lines = preprocessed[begin:end].split("\n")
+        kept = "\n".join(line if line.startswith("#") else "" for line in lines)
+        parts += [preprocessed[at:begin], kept]
+        at = end
+    return "".join([*parts, preprocessed[at:]])
+
+
+def with_faults_in_destructors(preprocessed: str) -> str:
+    """The text in which destructors of the user's files may end in a fault, as one that waits for a flag does."""
+    parts, at = [], 0
+    for match in _DESTRUCTOR.finditer(preprocessed):
+        if not _is_of_system(preprocessed, match.start()):
+            parts += [preprocessed[at : match.end()], " noexcept(false)"]
+            at = match.end()
+    return "".join([*parts, preprocessed[at:]])
+
+
+def _last(pattern: str, text: str, before: int) -> int | None:
+    """Where the last match ends that lies in the 20000 characters before a place."""
+    found = list(re.finditer(pattern, text[max(0, before - 20000) : before]))
+    return max(0, before - 20000) + found[-1].end() if found else None
+
+
+def _is_of_system(text: str, at: int) -> bool:
+    """Whether a place is in a system's header, or in ours, by the preprocessor's last line marker."""
+    marker = _MARKER.match(text, text.rfind("\n# ", 0, at) + 1)
+    return marker is not None and ("3" in marker["flags"].split() or "/include/ascendc/" in marker["file"])
+
+
+def _body_end(text: str, opened: int) -> int:
+    depth = 1
+    for match in _TOKEN.finditer(text, opened):
+        depth += 1 if match["open"] else -1 if match["close"] else 0
+        if depth == 0:
+            return match.start()
+    return len(text)

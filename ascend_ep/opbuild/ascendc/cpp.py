@@ -22,7 +22,12 @@ from ascend_ep.errors import AscendError
 from ascend_ep.runtime.cache_folder import open_cache
 
 from .attributes import has_bracketed, without_bracketed
-from .class_specializations import constrained, has_in_class
+from .class_specializations import (
+    as_aggregates,
+    constrained,
+    has_in_class,
+    with_faults_in_destructors,
+)
 from .core_types import CoreType, core_types, flags_of, join, tool
 
 #: This package's libraries.
@@ -141,8 +146,8 @@ def is_rewritten(text: str, sources: Sequence[Path], compiler: Sequence[str]) ->
 
 def readable(preprocessed: str, compiler: Sequence[str]) -> str:
     """The text as the compiler reads it."""
-    text = without_bracketed(preprocessed)
-    return constrained(text).replace(_ALWAYS, "") if _gnu_flags(tuple(compiler)) else text
+    text = with_faults_in_destructors(without_bracketed(preprocessed))
+    return constrained(as_aggregates(text)).replace(_ALWAYS, "") if _gnu_flags(tuple(compiler)) else text
 
 
 def _kinds(text: str, sources: Sequence[Path]) -> tuple[CoreType, ...]:
