@@ -148,6 +148,7 @@ def make(folder: Path) -> Path:
     for name in ("latest", "ascend-toolkit", f"{machine}-linux"):
         _link(folder / name, Path("."))
     _script(folder / "tools" / "ascendc" / "asc_launchers", ("ascend_ep.cli.launchers_tool",))
+    _script(folder / "tools" / "ascendc" / "asc_compile", ("ascend_ep.cli.compile_tool",))
     for name, content in cmake_files(str(folder), VERSION, _chips()):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content, encoding="utf-8")

@@ -56,7 +56,8 @@ function(ascendc_library name kind)
   target_compile_features(${name} PRIVATE cxx_std_17)
   target_compile_options(${name} PRIVATE -w -fno-strict-aliasing -ffp-contract=off)
   target_compile_definitions(${name} PRIVATE ASCENDC_CPU_DEBUG __CCE_KT_TEST__)
-  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON
+    CXX_COMPILER_LAUNCHER "${ASC_TOOLKIT}/tools/ascendc/asc_compile;${CMAKE_CXX_COMPILER_LAUNCHER}")
   find_package(Threads REQUIRED)
   target_link_libraries(${name} PUBLIC ${ASC_TOOLKIT}/lib64/libascendcl.so Threads::Threads)
 endfunction()
@@ -108,6 +109,10 @@ endfunction()
 
 _CPU = """\
 # tikicpulib::<chip>: programs that launch kernels by ICPU_RUN_KF. Made by `ascend-ep toolkit`.
+# What is compiled from here on is compiled for each kind of core that it asks for.
+if(NOT "${ASC_TOOLKIT}/tools/ascendc/asc_compile" IN_LIST CMAKE_CXX_COMPILER_LAUNCHER)
+  list(PREPEND CMAKE_CXX_COMPILER_LAUNCHER "${ASC_TOOLKIT}/tools/ascendc/asc_compile")
+endif()
 include_guard(GLOBAL)
 find_package(Threads REQUIRED)
 foreach(named IN ITEMS {chips})

@@ -13,8 +13,16 @@ from pathlib import Path
 from ascend_ep.cann.soc import Soc
 from ascend_ep.codegen.header_text import HEADERS
 from ascend_ep.errors import AscendError
-from ascend_ep.opbuild.ascendc.attributes import has_bracketed, without_bracketed
-from ascend_ep.opbuild.ascendc.cpp import FLAGS, Unit, find_cpp, sources_of
+from ascend_ep.opbuild.ascendc.core_types import core_types, flags_of
+from ascend_ep.opbuild.ascendc.cpp import (
+    FLAGS,
+    Unit,
+    find_cpp,
+    is_rewritten,
+    readable,
+    sources_of,
+    without_includes,
+)
 from ascend_ep.opbuild.kernels.assemble import host_assembly
 from ascend_ep.opbuild.kernels.signature import KernelFunction
 from ascend_ep.opbuild.kernels.sources import Sources, find_sources, read_sources
@@ -126,18 +134,25 @@ class Compiler:
                 folders = [f"-I{f}" for f in unit.folders]
                 more = [f for f in unit.flags if f not in CHECKED]
                 command = [*self._command(CHECKED), *more, *folders]
-                plain = [*command, "-include", str(self.header), "-fsyntax-only", written.name]
                 try:
-                    done = (
-                        self._without_attributes(command, written.name)
-                        if has_bracketed(unit.text, sources_of(unit.text, unit.folders))
-                        else _run(plain)
-                    )
+                    done = self._read(command, unit, written.name)
                 except subprocess.TimeoutExpired:
                     return Compiled(file, "time", f"{SECONDS} s", "", host)
             if done.returncode:
                 return Compiled(file, *_said(done.stderr, file.path), host)
         return Compiled(file, host=host)
+
+    def _read(self, command: Sequence[str], unit: Unit, written: str) -> subprocess.CompletedProcess[str]:
+        """A unit, for each kind of core that it asks for, until one fails."""
+        texts = sources_of(unit.text, unit.folders)
+        kinds = core_types([unit.text, *(p.read_text(encoding="utf-8", errors="replace") for p in texts)])
+        rewritten = is_rewritten(unit.text, texts, find_cpp())
+        for more in [flags_of(kind, len(kinds) > 1) for kind in kinds] or [[]]:
+            plain = [*command, *more, "-include", str(self.header), "-fsyntax-only", written]
+            done = self._without_attributes([*command, *more], written) if rewritten else _run(plain)
+            if done.returncode:
+                break
+        return done
 
     def _without_attributes(self, command: Sequence[str], file: str) -> subprocess.CompletedProcess[str]:
         """As `ascend-op build` compiles what has attributes in brackets: preprocessed first."""
@@ -145,9 +160,9 @@ class Compiler:
         if made.returncode:
             return made
         with tempfile.NamedTemporaryFile("w", dir=self.folder, suffix=".ii") as written:
-            written.write(without_bracketed(made.stdout))
+            written.write(readable(made.stdout, find_cpp()))
             written.flush()
-            return _run([*command, "-fsyntax-only", written.name])
+            return _run([*without_includes(command), "-fconcepts", "-fsyntax-only", written.name])
 
 
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:

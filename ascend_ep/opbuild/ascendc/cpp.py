@@ -22,6 +22,13 @@ from ascend_ep.errors import AscendError
 from ascend_ep.runtime.cache_folder import open_cache
 
 from .attributes import has_bracketed, without_bracketed
+from .class_specializations import (
+    as_aggregates,
+    constrained,
+    has_in_class,
+    with_faults_in_destructors,
+)
+from .core_types import CoreType, core_types, flags_of, join, tool
 
 #: This package's libraries.
 LIBRARIES = HEADERS.parent / "lib"
@@ -32,6 +39,10 @@ PARALLEL = 2
 FLAGS = ("-w", "-pthread", "-fPIC", "-fno-strict-aliasing", "-fvisibility=hidden", "-ffp-contract=off")
 #: A library has its own C++ runtime and exports one function: several of them share a process with others'.
 _SHARED = ("-shared", "-Wl,-Bsymbolic", "-static-libstdc++", "-static-libgcc")
+#: A function that is declared and never defined, since the core has no code for it, is none that g++ can inline.
+_ALWAYS = "__attribute__((always_inline))"
+#: What g++ needs for constraints before C++20.
+_CONCEPTS = ("-fconcepts",)
 _EXPORTED = "{ global: asc_get_custom_op; local: *; };\n"
 _QUOTED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
@@ -96,11 +107,11 @@ def linked(
 
 
 def _object(unit: Unit, command: Sequence[str], folder: Path) -> Path:
+    sources = sources_of(unit.text, unit.folders)
     flags = [*unit.flags, *FLAGS, *_gnu_flags(tuple(command))]
     parts = [unit.text, *(f"{n}\0{t}" for n, t in sorted(unit.files.items())), *command, *flags, unit.kept]
     key = hashlib.sha256("\0".join(parts).encode())
     key.update(_headers_digest())
-    sources = sources_of(unit.text, unit.folders)
     for path in sources:
         key.update(str(path).encode() + path.read_bytes())
     target = folder / f"{key.hexdigest()}.o"
@@ -114,27 +125,78 @@ def _object(unit: Unit, command: Sequence[str], folder: Path) -> Path:
             (Path(work) / name).write_text(content, encoding="utf-8")
         includes = [f"-I{p}" for p in (work, *unit.folders, HEADERS / "ascendc", HEADERS)]
         compile_it = [*command, "-c", str(file), *includes, *flags]
-        if has_bracketed(unit.text, sources):
-            made = Path(work) / "preprocessed.ii"
-            _run_compiler([*command, "-E", str(file), *includes, *flags], made)
-            preprocessed = made.read_text(encoding="utf-8", errors="surrogateescape")
-            made.write_text(without_bracketed(preprocessed), encoding="utf-8", errors="surrogateescape")
-            compile_it = [*command, "-c", str(made), *flags]
-        if not unit.kept:
-            _run_compiler(compile_it, target)
-            return target
-        whole, joined = Path(work) / "whole.o", Path(work) / "joined.o"
-        _run_compiler(compile_it, whole)
-        _run_compiler([_tool("ld"), "-r", "--force-group-allocation", str(whole)], joined)
-        _run_compiler([_tool("objcopy"), f"--keep-global-symbol={unit.kept}", str(joined)], target, out=())
+        made = target if not unit.kept else Path(work) / "whole.o"
+        compile_for_cores(compile_it, unit.text, sources, made, Path(work))
+        if unit.kept:
+            joined = Path(work) / "joined.o"
+            _run_compiler([tool("ld"), "-r", "--force-group-allocation", str(made)], joined)
+            _run_compiler([tool("objcopy"), f"--keep-global-symbol={unit.kept}", str(joined)], target, out=())
     return target
 
 
-def _tool(name: str) -> str:
-    """A tool of binutils. Raises AscendError E43001."""
-    if shutil.which(name) is None:
-        raise AscendError("E43001", name, fix=f"Install {name} of GNU binutils.")
-    return name
+def asks_for_more(text: str, sources: Sequence[Path]) -> bool:
+    """Whether a unit that includes these files is more than one compilation of what stands there."""
+    return has_bracketed(text, sources) or has_in_class(sources) or bool(_kinds(text, sources))
+
+
+def is_rewritten(text: str, sources: Sequence[Path], compiler: Sequence[str]) -> bool:
+    """Whether the preprocessed text of a unit has what the compiler can't read."""
+    return has_bracketed(text, sources) or (has_in_class(sources) and bool(_gnu_flags(tuple(compiler))))
+
+
+def readable(preprocessed: str, compiler: Sequence[str]) -> str:
+    """The text as the compiler reads it."""
+    text = with_faults_in_destructors(without_bracketed(preprocessed))
+    return constrained(as_aggregates(text)).replace(_ALWAYS, "") if _gnu_flags(tuple(compiler)) else text
+
+
+def _kinds(text: str, sources: Sequence[Path]) -> tuple[CoreType, ...]:
+    return core_types([text, *(p.read_text(encoding="utf-8", errors="replace") for p in sources)])
+
+
+def compile_for_cores(
+    command: Sequence[str], text: str, sources: Sequence[Path], target: Path, work: Path
+) -> None:
+    """Runs the command of a compilation of a unit's text (`compiler ... -c file ...`) for each kind of core that it
+    asks for, and makes the object `target`. sources: files that the unit includes. work: an empty folder for what is
+    between. Raises AscendError E43001, E43002."""
+    rewritten = is_rewritten(text, sources, command[: command.index("-c")])
+    kinds = _kinds(text, sources)
+    if len(kinds) < 2:
+        more = flags_of(kinds[0], False) if kinds else []
+        _compile([*command, *more], rewritten, target, work)
+        return
+    compiler = command[: command.index("-c")]
+    for kind in kinds:
+        more = [*flags_of(kind, True), *_gnu_flags(tuple(compiler))]
+        _compile([*command, *more], rewritten, work / f"{kind}.o", work)
+    both = work / "both.o"
+    join(work / "cube.o", work / "vector.o", both, compiler, _run_compiler)
+    keep(both, target)
+
+
+def _compile(command: Sequence[str], rewritten: bool, target: Path, work: Path) -> None:
+    """One compilation; where it can't read the source, of what the preprocessor makes, as it can."""
+    if rewritten:
+        at = command.index("-c")
+        made = work / f"{target.stem}.ii"
+        _run_compiler([*command[:at], "-E", *command[at + 1 :]], made)
+        text = made.read_text(encoding="utf-8", errors="surrogateescape")
+        made.write_text(readable(text, command[:at]), encoding="utf-8", errors="surrogateescape")
+        more = without_includes(command[at + 2 :])
+        command = [*command[: at + 1], str(made), *more, *_CONCEPTS[not _gnu_flags(tuple(command[:at])) :]]
+    _run_compiler(command, target)
+
+
+def without_includes(flags: Sequence[str]) -> list[str]:
+    """Flags for what is preprocessed already: nothing is included, and what was is written down."""
+    with_value = ("-include", "-MF", "-MT", "-MQ")
+    before = ("", *flags)
+    return [
+        flag
+        for flag, last in zip(flags, before, strict=False)
+        if last not in with_value and flag not in (*with_value, "-MD", "-MMD", "-MP")
+    ]
 
 
 @cache

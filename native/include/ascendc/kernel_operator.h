@@ -16,6 +16,11 @@
  */
 #pragma once
 
+/* The simulated device is one where a unit is compiled once for each kind of core. */
+#ifdef ASC_CORES_JOINED
+#pragma GCC visibility push(default)
+#endif
+
 #include "cpu/control.h"
 #include "cpu/copy.h"
 #include "cpu/copy_slices.h"
@@ -33,6 +38,10 @@
 #include "cpu/type_choice.h"
 #include "cpu/vector_binary.h"
 #include "cpu/workspace.h"
+
+#ifdef ASC_CORES_JOINED
+#pragma GCC visibility pop
+#endif
 
 #ifdef __CCE_KT_TEST__
 #include <iostream> /* kernels print so in the CPU mode */

@@ -60,6 +60,7 @@ class Blocks {
         for (std::thread &t : threads) t.join();
         if (CHECKED && !stopped_) advise_on_globals();
         the_core = nullptr;
+        asc_on_cube_core = false;
         the_blocks() = nullptr;
         if (stopped_) throw fault_;
     }
@@ -181,6 +182,7 @@ class Blocks {
         std::unique_lock<std::mutex> lock(mutex_);
         turns_[i]->wait(lock, [this, i] { return turn_ == i; });
         the_core = cores_[i].get();
+        asc_on_cube_core = the_core->kind == CoreKind::Cube;
         place().block = the_core->block_idx;
         if (stopped_) throw Stopped();
     }

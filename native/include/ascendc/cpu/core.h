@@ -170,6 +170,10 @@ struct Core {
 
 /* The core whose turn it is. */
 inline Core *the_core = nullptr;
+/* Whether it is a cube core: read by the entries of kernels that are compiled for either kind of core. */
+extern "C" {
+inline bool asc_on_cube_core = false;
+}
 inline Core &core() {
     return *the_core;
 }

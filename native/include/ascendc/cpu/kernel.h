@@ -43,10 +43,18 @@ constexpr asc_cpu_key asc_cpu_tiling_key{};
     do {                                                       \
         if (TILING_KEY_IS(key)) asc_cpu::take_task_type(type); \
     } while (0)
+/* `if ASCEND_IS_AIC {`: without parentheses, and what the other core does is discarded where the unit is for one. */
+#ifdef ASC_CORE_TYPE
+#define ASCEND_IS_AIC constexpr(AscendC::g_coreType == AscendC::AIC)
+#define ASCEND_IS_AIV constexpr(AscendC::g_coreType == AscendC::AIV)
+#define ASCEND_IS_NOT_AIC ASCEND_IS_AIV
+#define ASCEND_IS_NOT_AIV ASCEND_IS_AIC
+#else
 #define ASCEND_IS_AIC (asc_cpu::core().kind == asc_cpu::CoreKind::Cube)
 #define ASCEND_IS_AIV (asc_cpu::core().kind != asc_cpu::CoreKind::Cube)
 #define ASCEND_IS_NOT_AIC (!ASCEND_IS_AIC)
 #define ASCEND_IS_NOT_AIV (!ASCEND_IS_AIV)
+#endif
 #define ENABLE_PRINTF()
 #define ASCENDC_DUMP 1
 #define OOMCheckAddrRange(...)

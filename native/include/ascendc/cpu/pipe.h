@@ -209,8 +209,10 @@ namespace AscendC {
 using ::GetTPipePtr;
 
 /* Takes tensors one behind the other from a memory, without queues. */
-template <asc_cpu::Space space = asc_cpu::Space::UB>
+template <Hardware memory = Hardware::UB>
 class LocalMemAllocator {
+    static constexpr asc_cpu::Space space = asc_cpu::Space(memory);
+
    public:
     template <typename T>
     LocalTensor<T> Alloc(uint32_t size) {
@@ -227,6 +229,10 @@ class LocalMemAllocator {
     template <TPosition position, typename T, uint32_t size>
     LocalTensor<T> Alloc() {
         return Alloc<position, T>(size);
+    }
+    template <typename T, uint32_t size>
+    LocalTensor<T> Alloc() {
+        return Alloc<TPosition::VECCALC, T>(size);
     }
     uint32_t GetCurAddr() const { return asc_cpu::core().in(space).used; }
 };

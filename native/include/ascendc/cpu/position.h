@@ -28,6 +28,7 @@ enum class TPosition : uint8_t {
 };
 using QuePosition = TPosition;
 
+/* As asc_cpu::Space. */
 enum class Hardware : uint8_t { GM, UB, L1, L0A, L0B, L0C, BIAS, FIXBUF, MAX };
 
 }  // namespace AscendC

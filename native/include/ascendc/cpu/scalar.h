@@ -78,14 +78,14 @@ inline constexpr uint32_t CeilDivision(int32_t a, int32_t b) {
 #define unlikely(condition) __builtin_expect(!!(condition), 0)
 #endif
 
-/* The compiler's own. */
-template <typename A, typename B>
-constexpr std::common_type_t<A, B> min(A a, B b) {
+/* The compiler's own, to which any others of these names are preferred: no call has what follows. */
+template <typename A, typename B, typename... Never, typename = std::enable_if_t<sizeof...(Never) == 0>>
+constexpr std::common_type_t<A, B> min(A a, B b, Never...) {
     using C = std::common_type_t<A, B>;
     return C(b) < C(a) ? C(b) : C(a);
 }
-template <typename A, typename B>
-constexpr std::common_type_t<A, B> max(A a, B b) {
+template <typename A, typename B, typename... Never, typename = std::enable_if_t<sizeof...(Never) == 0>>
+constexpr std::common_type_t<A, B> max(A a, B b, Never...) {
     using C = std::common_type_t<A, B>;
     return C(a) < C(b) ? C(b) : C(a);
 }

@@ -27,13 +27,19 @@ enum KernelMetaType {
 namespace AscendC {
 
 constexpr int32_t AIC = 1, AIV = 2, MIX = 3;
+#ifdef ASC_CORE_TYPE
+/* AIC or AIV: what this unit is compiled for. */
+constexpr int32_t g_coreType = ASC_CORE_TYPE;
+#else
 /* AIC or AIV: what the kernel runs on at the moment. */
 struct CoreTypeNow {
     operator int32_t() const { return asc_cpu::core().kind == asc_cpu::CoreKind::Cube ? AIC : AIV; }
 };
 constexpr CoreTypeNow g_coreType{};
+#endif
 
 }  // namespace AscendC
+using AscendC::g_coreType;
 
 namespace asc_cpu {
 
@@ -73,6 +79,16 @@ inline void take_task_type(KernelMetaType type) {
     fail(OTHER_CORES, "it runs on other cores");
 }
 
+#ifdef ASC_CORES_JOINED
+/* What a core does with a kernel that has code for the other kind alone: nothing, if the launch has any of those. */
+extern "C" __attribute__((used, weak)) void asc_no_code_for_core() {
+    Task &t = task();
+    if (!t.open || t.cores.kernel == Kernel::Mix) return;
+    t.cores = {core().kind == CoreKind::Cube ? Kernel::Vector : Kernel::Cube, 1};
+    fail(OTHER_CORES, "it runs on other cores");
+}
+#endif
+
 /* Whether this translation unit has instructions of the cube. */
 inline bool &has_cube_code() {
     static bool found = false;
@@ -110,6 +126,9 @@ inline bool &is_cube_only() {
 
 /* The cores of a kernel that says nothing. */
 inline TaskCores default_cores(const Chip &chip) {
+#if defined(ASC_CORE_TYPE) && !defined(ASC_CORES_JOINED)
+    return {ASC_CORE_TYPE == AscendC::AIC ? Kernel::Cube : Kernel::Vector, 1}; /* it has no code for others */
+#endif
     const bool apart = chip.l1 <= 512 * 1024 && !has_joined_code();
     if (!has_cube_code() || !apart) return {Kernel::Vector, 1};
     return is_cube_only() ? TaskCores{Kernel::Cube, 1} : TaskCores{Kernel::Mix, 2};

@@ -22,12 +22,15 @@ struct ShapeInfo {
     uint32_t shape[8] = {}, originalShape[8] = {};
     int dataFormat = 0;
     ShapeInfo() = default;
-    ShapeInfo(uint8_t dims, const uint32_t *sizes, int format = 0)
-        : shapeDim(dims), originalShapeDim(dims), dataFormat(format) {
+    /* format: an int or DataFormat */
+    template <typename F = int>
+    ShapeInfo(uint8_t dims, const uint32_t *sizes, F format = F(0))
+        : shapeDim(dims), originalShapeDim(dims), dataFormat(int(format)) {
         for (uint32_t i = 0; i < dims && i < 8; i++) shape[i] = originalShape[i] = sizes[i];
     }
-    ShapeInfo(uint8_t dims, const uint32_t *sizes, uint8_t originals, const uint32_t *original, int format = 0)
-        : shapeDim(dims), originalShapeDim(originals), dataFormat(format) {
+    template <typename F = int>
+    ShapeInfo(uint8_t dims, const uint32_t *sizes, uint8_t originals, const uint32_t *original, F format = F(0))
+        : shapeDim(dims), originalShapeDim(originals), dataFormat(int(format)) {
         for (uint32_t i = 0; i < dims && i < 8; i++) shape[i] = sizes[i];
         for (uint32_t i = 0; i < originals && i < 8; i++) originalShape[i] = original[i];
     }

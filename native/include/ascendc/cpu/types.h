@@ -10,7 +10,14 @@
 #include <cstring>
 #include <type_traits>
 
+/* A kernel that is compiled for both kinds of core is found by its visibility, and called by its symbol. */
+#ifndef ASC_CORES_JOINED
 #define __global__
+#elif defined(__clang__)
+#define __global__ __attribute__((visibility("protected"), noinline))
+#else
+#define __global__ __attribute__((visibility("protected"), noipa))
+#endif
 #ifndef __forceinline__
 #define __forceinline__ inline __attribute__((always_inline))
 #endif
