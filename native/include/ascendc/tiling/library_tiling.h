@@ -115,7 +115,6 @@ ASC_SCRATCH(DropOut, 2)
 ASC_SCRATCH(LayerNorm, 4)
 ASC_SCRATCH(LayerNormGrad, 9)
 ASC_SCRATCH(LayerNormGradBeta, 4)
-ASC_SCRATCH(DeepNorm, 5)
 ASC_SCRATCH(Normalize, 3)
 #undef ASC_SCRATCH
 

@@ -4,6 +4,7 @@
 
 #include "library_tiling.h"
 #include "matmul_tiling.h"
+#include "normalization_tiling.h"
 
 #ifdef __FLT16_MANT_DIG__
 using half = _Float16; /* hosts take its size */
