@@ -320,6 +320,27 @@ void dequantised(Request &r) {
     b.finish();
 }
 
+/* Tests and logic: x and y, the results of seven functions as bytes, two of floats, and a sum. */
+void logic(Request &r) {
+    const uint32_t n = uint32_t(r.numbers[2]);
+    Buffers b(r, 2);
+    const LocalTensor<float> x = b.at<float>(0), y = b.at<float>(1);
+    IsNan(b.at<bool>(2), x, b.scratch(), n);
+    IsInf(b.at<bool>(3), x, n);
+    IsFinite(b.at<bool>(4), x, n);
+    LogicalNot(b.at<bool>(5), y, n);
+    LogicalAnd(b.at<bool>(6), x, y, n);
+    LogicalOrs(b.at<bool>(7), y, 0.0f, n);
+    LogicalXor(b.at<bool>(8), x, y, n);
+    PipeBarrier<PIPE_V>();
+    Where(b.at<float>(9), y, -1.0f, b.at<bool>(4), n);
+    Fma(b.at<float>(10), y, y, x, b.scratch(), n);
+    SinCos(b.at<float>(11), b.at<float>(12), y, n);
+    BitwiseXor(b.at<int32_t>(13), b.at<int32_t>(0), b.at<int32_t>(1), n);
+    ReduceXorSum(b.at<int32_t>(14), b.at<int32_t>(0), b.at<int32_t>(1), n);
+    b.finish();
+}
+
 void exclusive_or(Request &r) {
     Buffers b(r, 2);
     Xor(b.at<int16_t>(2), b.at<int16_t>(0), b.at<int16_t>(1), b.scratch(), uint32_t(r.numbers[2]));
@@ -330,6 +351,7 @@ int main() {
     return serve([](Request &r) {
         if (r.numbers[0] == 60) return dequantised(r);
         if (r.numbers[0] == 61) return exclusive_or(r);
+        if (r.numbers[0] == 62) return logic(r);
         r.numbers[1] ? run<half>(r) : run<float>(r);
     });
 }

@@ -174,3 +174,25 @@ def test_confusion_transpose(high_level: Program, axes: tuple[int, ...], dtype: 
         expected = np.ascontiguousarray(expected)
         (y,) = high_level(numbers, [source], [np.full_like(expected, 3)])
         np.testing.assert_array_equal(y, expected, err_msg=str(kind))
+
+
+@pytest.mark.parametrize("n", [8, 77])
+def test_tests_logic_and_bits(high_level: Program, n: int) -> None:
+    x, y = values(n, np.float32), np.round(values(n, np.float32, seed=1) / 3)
+    x[:5] = np.nan, np.inf, -np.inf, 0, -0.0
+    outputs = [np.zeros(n, bool) for _ in range(7)] + [np.zeros(n, np.float32) for _ in range(4)]
+    outputs += [np.zeros(n, np.int32), np.zeros(1, np.int32)]
+    found = high_level([62, 0, n], [x, y], outputs)
+    tests = [np.isnan(x), np.isinf(x), np.isfinite(x), y == 0, (x != 0) & (y != 0), y != 0, (x != 0) != (y != 0)]
+    for got, expected in zip(found, tests, strict=False):
+        np.testing.assert_array_equal(got, expected)
+    where, fma, sine, cosine, bits, total = found[7:]
+    np.testing.assert_array_equal(where, np.where(np.isfinite(x), y, np.float32(-1)))
+    wide = y.astype(np.float64)
+    finite = np.isfinite(x)
+    close(fma[finite], (wide * wide + x)[finite])
+    close(sine, np.sin(wide))
+    close(cosine, np.cos(wide))
+    exclusive = x.view(np.int32) ^ y.view(np.int32)
+    np.testing.assert_array_equal(bits, exclusive)
+    assert total[0] == exclusive.sum(dtype=np.int32)

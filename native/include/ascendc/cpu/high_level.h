@@ -7,6 +7,7 @@
 #include "high_level/dropout.h"
 #include "high_level/group_norm.h"
 #include "high_level/layer_norm_grad.h"
+#include "high_level/logic.h"
 #include "high_level/normalize.h"
 #include "high_level/powers.h"
 #include "high_level/quantize.h"

@@ -53,6 +53,13 @@ struct LayerNormSeparateTiling {
 struct DeepNormTiling {
     ASC_LAYER_NORM_TILING_FIELDS(ASC_LIBRARY_FIELD)
 };
+/* What the host tells Hccl. */
+struct Mc2InitTiling {
+    uint8_t reserved[64] = {};
+};
+struct Mc2CcTiling {
+    uint8_t reserved[280] = {};
+};
 #undef ASC_LIBRARY_FIELD
 using LogSoftMaxTiling = SoftMaxTiling;
 
@@ -69,6 +76,8 @@ using tiling::LayerNormGradTiling;
 using tiling::LayerNormSeparateTiling;
 using tiling::LayerNormTiling;
 using tiling::LogSoftMaxTiling;
+using tiling::Mc2CcTiling;
+using tiling::Mc2InitTiling;
 using tiling::PadTiling;
 using tiling::RmsNormTiling;
 using tiling::SoftMaxTiling;
@@ -87,6 +96,8 @@ using AscendC::tiling::LayerNormGradTiling;
 using AscendC::tiling::LayerNormSeparateTiling;
 using AscendC::tiling::LayerNormTiling;
 using AscendC::tiling::LogSoftMaxTiling;
+using AscendC::tiling::Mc2CcTiling;
+using AscendC::tiling::Mc2InitTiling;
 using AscendC::tiling::PadTiling;
 using AscendC::tiling::RmsNormTiling;
 using AscendC::tiling::SoftMaxTiling;

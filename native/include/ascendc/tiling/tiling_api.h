@@ -2,6 +2,7 @@
 #pragma once
 #pragma GCC system_header
 
+#include "hccl/hccl_tiling.h"
 #include "library_tiling.h"
 #include "matmul_tiling.h"
 #include "normalization_tiling.h"
