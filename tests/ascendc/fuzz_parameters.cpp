@@ -311,8 +311,8 @@ bool moves(Draw &draw, Memory<T> &m, std::string &name) {
 /* Bits of comparisons, and choices by bits. */
 template <typename T>
 bool choices(Draw &draw, Memory<T> &m, std::string &name) {
-    const int which = int(draw.below(4));
-    const char *const names[] = {"Compare", "CompareScalar", "Select", "Compare with repeats"};
+    const int which = int(draw.below(5));
+    const char *const names[] = {"Compare", "CompareScalar", "Select", "Compare with repeats", "Select by one mask"};
     name = names[which];
     const uint32_t lanes = 256 / sizeof(T), n = uint32_t(draw.between(1, int64_t(BYTES / 256 / 2))) * lanes;
     const CMPMODE mode = CMPMODE(draw.below(6));
@@ -331,6 +331,7 @@ bool choices(Draw &draw, Memory<T> &m, std::string &name) {
             if (which == 1) CompareScalar(bits, a, s, mode, n);
             if (which == 2) Select(d, b.template ReinterpretCast<uint8_t>(), a, s, SELMODE::VSEL_TENSOR_SCALAR_MODE, n);
             if (which == 3) Compare(bits, a, b, mode, uint64_t(lanes), uint8_t(c.repeats), params);
+            if (which == 4) Select(d, b.template ReinterpretCast<uint8_t>(), a, b, SELMODE::VSEL_CMPMASK_SPR, n);
         },
         [&](auto &d, auto &a, auto &b) {
             uint8_t *to = reinterpret_cast<uint8_t *>(d.data());
@@ -338,6 +339,7 @@ bool choices(Draw &draw, Memory<T> &m, std::string &name) {
             const auto put = [&](uint32_t i, bool v) { to[i / 8] = uint8_t((to[i / 8] & ~(1 << i % 8)) | v << i % 8); };
             for (uint32_t i = 0; which < 2 && i < n; i++) put(i, holds(float(a[i]), float(which ? s : b[i])));
             for (uint32_t i = 0; which == 2 && i < n; i++) d[i] = from[i / 8] >> i % 8 & 1 ? a[i] : s;
+            for (uint32_t i = 0; which == 4 && i < n; i++) d[i] = from[i % lanes / 8] >> i % 8 & 1 ? a[i] : b[i];
             for (uint32_t i = 0; which == 3 && i < uint32_t(c.repeats) * lanes; i++) {
                 const Place p{int64_t(i / lanes), int64_t(i % lanes), &c};
                 put(i, holds(float(a[p.a(sizeof(T))]), float(b[p.b(sizeof(T))])));

@@ -183,7 +183,15 @@ def test_tests_logic_and_bits(high_level: Program, n: int) -> None:
     outputs = [np.zeros(n, bool) for _ in range(7)] + [np.zeros(n, np.float32) for _ in range(4)]
     outputs += [np.zeros(n, np.int32), np.zeros(1, np.int32)]
     found = high_level([62, 0, n], [x, y], outputs)
-    tests = [np.isnan(x), np.isinf(x), np.isfinite(x), y == 0, (x != 0) & (y != 0), y != 0, (x != 0) != (y != 0)]
+    tests = [
+        np.isnan(x),
+        np.isinf(x),
+        np.isfinite(x),
+        y == 0,
+        (x != 0) & (y != 0),
+        y != 0,
+        (x != 0) != (y != 0),
+    ]
     for got, expected in zip(found, tests, strict=False):
         np.testing.assert_array_equal(got, expected)
     where, fma, sine, cosine, bits, total = found[7:]

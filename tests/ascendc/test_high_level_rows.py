@@ -162,16 +162,16 @@ def test_batch_norm(high_level: Program, b: int, sh: int, dtype: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("n", "c", "groups", "hw"), [(1, 4, 2, 16), (3, 6, 3, 13), (2, 8, 8, 35), (2, 5, 1, 7)])
+@pytest.mark.parametrize(
+    ("n", "c", "groups", "hw"), [(1, 4, 2, 16), (3, 6, 3, 13), (2, 8, 8, 35), (2, 5, 1, 7)]
+)
 def test_group_norm(high_level: Program, n: int, c: int, groups: int, hw: int, dtype: Any) -> None:
     apart = -(-hw // (32 // np.dtype(dtype).itemsize)) * (32 // np.dtype(dtype).itemsize)
     x = np.zeros((n, c, apart), dtype)
     x[:, :, :hw] = values(n * c, hw, dtype).reshape(n, c, hw)
     gamma, beta = values(1, c, dtype, 1), values(1, c, dtype, 2)
     outputs = [np.full_like(x, 9), np.zeros((n, groups), dtype), np.zeros((n, groups), dtype)]
-    y, mean, variance = high_level(
-        [36, number(dtype), n, apart, hw, c, groups], [x, gamma, beta], outputs
-    )
+    y, mean, variance = high_level([36, number(dtype), n, apart, hw, c, groups], [x, gamma, beta], outputs)
     grouped = x[:, :, :hw].astype(np.float64).reshape(n, groups, -1)
     close(mean, grouped.mean(2))
     close(variance, grouped.var(2))
@@ -186,7 +186,12 @@ def test_group_norm(high_level: Program, n: int, c: int, groups: int, hw: int, d
 def test_welford_of_a_whole_row(high_level: Program, m: int, k: int, used: int) -> None:
     x = values(m, k, np.float32)
     counted = np.concatenate([x[:-1].ravel(), x[-1, :used]]).astype(np.float64)
-    outputs = [np.zeros(k, np.float32), np.zeros(k, np.float32), np.zeros(1, np.float32), np.zeros(1, np.float32)]
+    outputs = [
+        np.zeros(k, np.float32),
+        np.zeros(k, np.float32),
+        np.zeros(1, np.float32),
+        np.zeros(1, np.float32),
+    ]
     _, _, mean, variance = high_level([37, 0, m, k, used], [x], outputs)
     np.testing.assert_allclose(mean, counted.mean(), rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(variance, counted.var(), rtol=1e-5)

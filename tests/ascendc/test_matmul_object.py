@@ -66,7 +66,9 @@ def test_vector_cores_of_a_mixed_kernel_use_the_product(matmul: Program, kind: i
 
 def test_a_tiling_that_the_compiler_knows(matmul: Program) -> None:
     a, b = integers(6, 32, 20), integers(7, 20, 48)
-    (c,) = matmul([9], [a.astype(np.float16), b.astype(np.float16)], [np.zeros((32, 48), np.float32)], kind=ITS_OWN)
+    (c,) = matmul(
+        [9], [a.astype(np.float16), b.astype(np.float16)], [np.zeros((32, 48), np.float32)], kind=ITS_OWN
+    )
     np.testing.assert_array_equal(c, a @ b)
 
 

@@ -1,4 +1,4 @@
-"""SIMT functions (VF_CALL, asc_vf_call): threads, barriers, warps and atomics against numpy, and their checks."""
+"""SIMT functions (VF_CALL, asc_vf_call): threads, barriers, warps, atomics, and their checks."""
 
 from __future__ import annotations
 

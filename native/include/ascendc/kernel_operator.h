@@ -28,6 +28,7 @@
 #include "cpu/intrinsics.h"
 #include "cpu/kernel.h"
 #include "cpu/library.h"
+#include "cpu/registers/compute.h"
 #include "cpu/scalar.h"
 #include "cpu/simt/math.h"
 #include "cpu/simt/warp.h"

@@ -14,6 +14,12 @@ template <auto function, typename... Args>
 inline void asc_vf_call(const asc_cpu::simt::Placed &threads, Args &&...args) {
     asc_cpu::simt::call<function>(threads, args...);
 }
+/* A function on registers, which takes all of the arguments. */
+template <auto function, typename First, typename... Args,
+          typename = std::enable_if_t<std::is_invocable_v<decltype(function), First, Args...>>>
+inline void asc_vf_call(First &&first, Args &&...args) {
+    AscendC::VF_CALL<function>(first, args...);
+}
 inline void asc_syncthreads(asc_cpu::Where w = asc_cpu::Where::here()) {
     AscendC::Simt::ThreadBarrier(w);
 }

@@ -9,7 +9,7 @@
 
 namespace asc_cpu::simt {
 
-/* Which bytes of the unified buffer a call changes. */
+/* Which four bytes of the unified buffer a call changes: a single one may become what the pattern was. */
 class Changes {
    public:
     explicit Changes(Memory &memory) : memory_(memory) {
@@ -23,8 +23,8 @@ class Changes {
         const uint8_t *const at = memory_.data();
         for (uint32_t block = 0; block < memory_.size(); block += BLOCK) {
             if (std::memcmp(at + block, before_.data() + block, BLOCK) == 0) continue;
-            for (uint32_t i = block; i < block + BLOCK; i++)
-                if (at[i] != before_[i]) memory_.written.set(i, 1);
+            for (uint32_t i = block; i < block + BLOCK; i += 4)
+                if (std::memcmp(at + i, &before_[i], 4) != 0) memory_.written.set(i, 4);
             memory_.writer[block / BLOCK] = id;
         }
     }
