@@ -347,6 +347,24 @@ bool choices(Draw &draw, Memory<T> &m, std::string &name) {
         });
 }
 
+/* Runs of global memory, one behind the other in the unified buffer. */
+template <typename T>
+bool compact_copies(Draw &draw, Memory<T> &m, std::string &name) {
+    name = "DataCopyPad, compact";
+    const int64_t n = draw.between(1, 8), gap = draw.between(0, 5), length = draw.between(1, 40);
+    if (n * (length + gap) > int64_t(BYTES / sizeof(T))) return true;
+    return m.equal(
+        [&](auto &d, auto &, auto &) {
+            DataCopyPad<T, PaddingMode::Compact>(
+                d, m.global(1),
+                DataCopyExtParams(uint16_t(n), uint32_t(length * int64_t(sizeof(T))), gap * int64_t(sizeof(T)), 0, 0),
+                DataCopyPadExtParams<T>());
+        },
+        [&](auto &d, auto &a, auto &) {
+            for (int64_t i = 0; i < n * length; i++) d[size_t(i)] = a[size_t(i / length * (length + gap) + i % length)];
+        });
+}
+
 /* Copies between global memory and the unified buffer with gaps and padding. */
 template <typename T>
 bool copies(Draw &draw, Memory<T> &m, std::string &name) {
@@ -394,7 +412,7 @@ bool one(Draw &draw, Memory<T> &m, std::string &name) {
             if constexpr (floats) return best_places(draw, m, name);
             return elementwise(draw, m, name);
         case 0: return moves(draw, m, name);
-        case 1: return copies(draw, m, name);
+        case 1: return draw.below(4) ? copies(draw, m, name) : compact_copies(draw, m, name);
         case 2:
             if constexpr (floats) return choices(draw, m, name);
             return elementwise(draw, m, name);

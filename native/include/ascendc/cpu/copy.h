@@ -241,4 +241,25 @@ inline void DataCopyPad(const GlobalTensor<T> &dst, const LocalTensor<T> &src, c
     DataCopyPad(dst, src, DataCopyExtParams(p.blockCount, p.blockLen, p.srcStride, p.dstStride, 0), w);
 }
 
+/* Compact: in the local memory the runs lie one behind the other, with no padding between them. */
+enum class PaddingMode : uint8_t { Normal, Compact };
+template <typename T, PaddingMode mode>
+inline void DataCopyPad(const LocalTensor<T> &dst, const GlobalTensor<T> &src, const DataCopyExtParams &p,
+                        const DataCopyPadExtParams<asc_cpu::Same<T>> &pad, asc_cpu::Where w = asc_cpu::Where::here()) {
+    if constexpr (mode == PaddingMode::Normal) return DataCopyPad(dst, src, p, pad, w);
+    const int64_t bytes = p.blockLen;
+    asc_cpu::copy_limits(p, w);
+    asc_cpu::copy_runs("DataCopyPad", w, dst, src, PIPE_MTE2, p.blockCount, uint64_t(bytes), bytes + p.srcStride, bytes,
+                       asc_cpu::Atomic::None);
+}
+template <typename T, PaddingMode mode>
+inline void DataCopyPad(const GlobalTensor<T> &dst, const LocalTensor<T> &src, const DataCopyExtParams &p,
+                        asc_cpu::Where w = asc_cpu::Where::here()) {
+    if constexpr (mode == PaddingMode::Normal) return DataCopyPad(dst, src, p, w);
+    const int64_t bytes = p.blockLen;
+    asc_cpu::copy_limits(p, w);
+    asc_cpu::copy_runs("DataCopyPad", w, dst, src, PIPE_MTE3, p.blockCount, uint64_t(bytes), bytes, bytes + p.dstStride,
+                       asc_cpu::core().atomic);
+}
+
 }  // namespace AscendC

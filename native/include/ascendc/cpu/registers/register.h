@@ -129,7 +129,14 @@ inline MaskReg UpdateMask(uint32_t &count) {
 ASC_MASKS(MaskAnd, a &b)
 ASC_MASKS(MaskOr, a | b)
 ASC_MASKS(MaskXor, a ^ b)
+/* The later names. */
+ASC_MASKS(And, a &b)
+ASC_MASKS(Or, a | b)
+ASC_MASKS(Xor, a ^ b)
 #undef ASC_MASKS
+inline void Not(MaskReg &dst, const MaskReg &src, const MaskReg &mask) {
+    for (uint32_t i = 0; i < 4; i++) dst.bits[i] = ~src.bits[i] & mask.bits[i];
+}
 inline void MaskNot(MaskReg &dst, const MaskReg &src, const MaskReg &mask) {
     for (uint32_t i = 0; i < 4; i++) dst.bits[i] = ~src.bits[i] & mask.bits[i];
 }
