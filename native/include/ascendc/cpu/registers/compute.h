@@ -15,6 +15,13 @@ struct CastTrait {
     RoundMode roundMode = RoundMode::CAST_NONE;
 };
 constexpr CastTrait castTrait = {};
+/* How it is a template's argument: by value where the language has that, as g++ fails on the address of a constant of a
+ * template's function. */
+#if __cplusplus >= 202002L
+#define ASC_CAST_TRAIT CastTrait
+#else
+#define ASC_CAST_TRAIT const CastTrait &
+#endif
 enum class ReduceType : uint8_t { SUM, MAX, MIN };
 
 }  // namespace AscendC::MicroAPI
@@ -187,7 +194,7 @@ inline void Reduce(RegTensor<E> &dst, const RegTensor<E> &src, const MaskReg &ma
 }
 
 /* Between types of different size, the layout says which of the narrower lanes beside a wider one is meant. */
-template <typename D, typename S, const CastTrait &trait = castTrait>
+template <typename D, typename S, ASC_CAST_TRAIT trait = castTrait>
 inline void Cast(RegTensor<D> &dst, const RegTensor<S> &src, const MaskReg &mask) {
     constexpr uint32_t ratio = uint32_t(sizeof(D) > sizeof(S) ? sizeof(D) / sizeof(S) : sizeof(S) / sizeof(D));
     constexpr uint32_t part = trait.layoutMode == RegLayout::UNKNOWN ? 0 : uint32_t(trait.layoutMode) % ratio;
