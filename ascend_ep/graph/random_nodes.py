@@ -14,7 +14,7 @@ RANDOM = frozenset(
 
 
 def random_node(model: ir.Model) -> ir.Node | None:
-    """A node that draws its results, also in bodies and functions; None if equal inputs have equal results."""
+    """A node that draws its results, in bodies and functions; None if equal inputs give equal results."""
     graphs = (model.graph, *(function.graph for function in model.functions.values()))
     return next((node for graph in graphs for node in graph.all_nodes() if _draws(node)), None)
 

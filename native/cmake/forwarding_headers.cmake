@@ -65,6 +65,16 @@ function(asc_write_forwarding_headers folder)
   list(APPEND to_matmul_tiling tiling/matrix/matmul_tiling.h tiling/matrix/matmul_tilingdata.h
               tiling/matmul/matmul_tiling.h tiling/matmul/matmul_tilingdata.h tiling/matrix/matmul_tiling_base.h
               adv_api/matmul/matmul_tiling.h adv_api/matmul/matmul_tilingdata.h tiling/matmul_tilingdata.h)
+  foreach(name common_functions device_functions device_sync_functions device_atomic_functions device_warp_functions
+          device_types math_functions vector_functions asc_fp16 asc_bf16)
+    list(APPEND to_simt simt_api/${name}.h)
+  endforeach()
+  foreach(name atomic common math memory sync warp_level)
+    list(APPEND to_simt simt_api/cpp/kernel_simt_${name}_intf.h)
+  endforeach()
+  _asc_forward(${folder} lib/hccl/hccl.h lib/hccl.h adv_api/hccl/hccl.h)
+  _asc_forward(${folder} tiling/hccl/hccl_tiling.h adv_api/hccl/hccl_tiling.h)
+  _asc_forward(${folder} simt_api/asc_simt.h ${to_simt})
   _asc_forward(${folder} kernel_operator.h ${to_kernel})
   _asc_forward(${folder} tiling/tiling_api.h ${to_tiling})
   _asc_forward(${folder} lib/matmul_intf.h ${to_matmul})

@@ -2,6 +2,7 @@
  *
  * Arguments: how many cases, and a seed. Prints the cases of each instruction and those that differ; the status is 1
  * if any does, or if a check objects to one. */
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -178,6 +179,94 @@ bool reductions(Draw &draw, Memory<T> &m, std::string &name) {
         });
 }
 
+/* The best element of each repeat and where it is, in the four orders. */
+template <typename T>
+bool best_places(Draw &draw, Memory<T> &m, std::string &name) {
+    const bool most = draw.below(2);
+    const ReduceOrder order = ReduceOrder(draw.below(4));
+    name = most ? "WholeReduceMax, places" : "WholeReduceMin, places";
+    Case c = draw.fitting(sizeof(T), sizeof(T), sizeof(T), false);
+    c.d_repeat = draw.between(1, 3);
+    constexpr size_t lanes = 256 / sizeof(T), block = 32 / sizeof(T);
+    const size_t each = order == ReduceOrder::ORDER_ONLY_VALUE   ? 1
+                        : order == ReduceOrder::ORDER_ONLY_INDEX ? 4 / sizeof(T)
+                                                                 : 2;
+    return m.equal(
+        [&](auto &d, auto &a, auto &) {
+            const uint64_t bits[2] = {c.low, c.high};
+            const int32_t n = int32_t(c.repeats), to = int32_t(c.d_repeat), blk = int32_t(c.a_block),
+                          from = int32_t(c.a_repeat), mask = int32_t(c.low);
+            if (most && c.form == BITS) WholeReduceMax(d, a, bits, n, to, blk, from, order);
+            if (most && c.form != BITS) WholeReduceMax(d, a, mask, n, to, blk, from, order);
+            if (!most && c.form == BITS) WholeReduceMin(d, a, bits, n, to, blk, from, order);
+            if (!most && c.form != BITS) WholeReduceMin(d, a, mask, n, to, blk, from, order);
+        },
+        [&](auto &d, auto &a, auto &) {
+            for (size_t r = 0; r < size_t(c.repeats); r++) {
+                const auto at = [&](size_t k) {
+                    return a[(r * size_t(c.a_repeat) + k / block * size_t(c.a_block)) * block + k % block];
+                };
+                size_t best = lanes;
+                for (size_t k = 0; k < lanes; k++)
+                    if (c.has(0, int64_t(k), 0) && (best == lanes || (most ? at(k) > at(best) : at(k) < at(best))))
+                        best = k;
+                uint8_t value[4] = {}, place[4] = {};
+                const T found = at(best);
+                const uint32_t index = uint32_t(best);
+                std::memcpy(value, &found, sizeof found), std::memcpy(place, &index, 4);
+                uint8_t *const to = reinterpret_cast<uint8_t *>(d.data() + r * size_t(c.d_repeat) * each);
+                const bool first = order == ReduceOrder::ORDER_VALUE_INDEX || order == ReduceOrder::ORDER_ONLY_VALUE;
+                const bool alone = order == ReduceOrder::ORDER_ONLY_INDEX;
+                std::memcpy(to, first ? value : place, alone ? 4 : sizeof(T));
+                if (each == 2 && !alone) std::memcpy(to + sizeof(T), first ? place : value, sizeof(T));
+            }
+        });
+}
+
+/* ConfusionTranspose of [b, n, s, d]: which of its sides are fractal, and which axes are rows and columns there. */
+template <typename T>
+bool transposes(Draw &draw, Memory<T> &m, std::string &name) {
+    const uint32_t type = uint32_t(draw.between(1, 7));
+    name = "ConfusionTranspose";
+    const size_t b = size_t(draw.between(1, 3)), n = size_t(draw.between(1, 5)), s = size_t(draw.between(1, 20)),
+                 d = size_t(draw.between(1, 20));
+    const auto up = [](size_t x) { return (x + 15) / 16 * 16; };
+    const auto fractal = [&](size_t rows, size_t row, size_t column) {
+        return (column / 16 * up(rows) + row) * 16 + column % 16;
+    };
+    const size_t most = BYTES / sizeof(T), joined = up(s) * up(n * d);
+    if (type == 7 ? b * n > most : b * std::max({n * up(s) * up(d), s * up(n) * up(d), joined}) > most) return true;
+    const bool split = type == 3 || type == 4, merged = type >= 5 && type != 7;
+    const auto from = [&](size_t i, size_t k, size_t r, size_t l) {
+        return split ? i * joined + fractal(s, r, k * d + l) : (i * n + k) * up(s) * up(d) + fractal(s, r, l);
+    };
+    const auto to = [&](size_t i, size_t k, size_t r, size_t l) {
+        switch (type) {
+            case 1: return ((i * s + r) * n + k) * d + l;
+            case 2: return (i * s + r) * up(n) * up(d) + fractal(n, k, l);
+            case 3: return (i * n + k) * up(s) * up(d) + fractal(s, r, l);
+            case 4: return ((i * n + k) * s + r) * d + l;
+            case 5: return (i * s + r) * n * d + k * d + l;
+            default: return i * joined + fractal(s, r, k * d + l);
+        }
+    };
+    ConfusionTransposeTiling tiling;
+    tiling.param0 = uint32_t(b), tiling.param1 = uint32_t(n), tiling.param2 = uint32_t(s), tiling.param3 = uint32_t(d);
+    return m.equal(
+        [&](auto &y, auto &x, auto &) { ConfusionTranspose(y, x, TransposeType(type), tiling); },
+        [&](auto &y, auto &x, auto &) {
+            const bool nz = type == 2 || type == 3 || type == 6;
+            const size_t whole = merged ? b * joined : type == 2 ? b * s * up(n) * up(d) : b * n * up(s) * up(d);
+            for (size_t i = 0; nz && i < whole; i++) y[i] = T(0);
+            for (size_t i = 0; i < b; i++)
+                for (size_t k = 0; k < n; k++) {
+                    if (type == 7) y[k * b + i] = x[i * n + k];
+                    for (size_t r = 0; type != 7 && r < s; r++)
+                        for (size_t l = 0; l < d; l++) y[to(i, k, r, l)] = x[from(i, k, r, l)];
+                }
+        });
+}
+
 template <typename T>
 bool moves(Draw &draw, Memory<T> &m, std::string &name) {
     const int which = int(draw.below(4));
@@ -222,8 +311,8 @@ bool moves(Draw &draw, Memory<T> &m, std::string &name) {
 /* Bits of comparisons, and choices by bits. */
 template <typename T>
 bool choices(Draw &draw, Memory<T> &m, std::string &name) {
-    const int which = int(draw.below(4));
-    const char *const names[] = {"Compare", "CompareScalar", "Select", "Compare with repeats"};
+    const int which = int(draw.below(5));
+    const char *const names[] = {"Compare", "CompareScalar", "Select", "Compare with repeats", "Select by one mask"};
     name = names[which];
     const uint32_t lanes = 256 / sizeof(T), n = uint32_t(draw.between(1, int64_t(BYTES / 256 / 2))) * lanes;
     const CMPMODE mode = CMPMODE(draw.below(6));
@@ -242,6 +331,7 @@ bool choices(Draw &draw, Memory<T> &m, std::string &name) {
             if (which == 1) CompareScalar(bits, a, s, mode, n);
             if (which == 2) Select(d, b.template ReinterpretCast<uint8_t>(), a, s, SELMODE::VSEL_TENSOR_SCALAR_MODE, n);
             if (which == 3) Compare(bits, a, b, mode, uint64_t(lanes), uint8_t(c.repeats), params);
+            if (which == 4) Select(d, b.template ReinterpretCast<uint8_t>(), a, b, SELMODE::VSEL_CMPMASK_SPR, n);
         },
         [&](auto &d, auto &a, auto &b) {
             uint8_t *to = reinterpret_cast<uint8_t *>(d.data());
@@ -249,10 +339,29 @@ bool choices(Draw &draw, Memory<T> &m, std::string &name) {
             const auto put = [&](uint32_t i, bool v) { to[i / 8] = uint8_t((to[i / 8] & ~(1 << i % 8)) | v << i % 8); };
             for (uint32_t i = 0; which < 2 && i < n; i++) put(i, holds(float(a[i]), float(which ? s : b[i])));
             for (uint32_t i = 0; which == 2 && i < n; i++) d[i] = from[i / 8] >> i % 8 & 1 ? a[i] : s;
+            for (uint32_t i = 0; which == 4 && i < n; i++) d[i] = from[i % lanes / 8] >> i % 8 & 1 ? a[i] : b[i];
             for (uint32_t i = 0; which == 3 && i < uint32_t(c.repeats) * lanes; i++) {
                 const Place p{int64_t(i / lanes), int64_t(i % lanes), &c};
                 put(i, holds(float(a[p.a(sizeof(T))]), float(b[p.b(sizeof(T))])));
             }
+        });
+}
+
+/* Runs of global memory, one behind the other in the unified buffer. */
+template <typename T>
+bool compact_copies(Draw &draw, Memory<T> &m, std::string &name) {
+    name = "DataCopyPad, compact";
+    const int64_t n = draw.between(1, 8), gap = draw.between(0, 5), length = draw.between(1, 40);
+    if (n * (length + gap) > int64_t(BYTES / sizeof(T))) return true;
+    return m.equal(
+        [&](auto &d, auto &, auto &) {
+            DataCopyPad<T, PaddingMode::Compact>(
+                d, m.global(1),
+                DataCopyExtParams(uint16_t(n), uint32_t(length * int64_t(sizeof(T))), gap * int64_t(sizeof(T)), 0, 0),
+                DataCopyPadExtParams<T>());
+        },
+        [&](auto &d, auto &a, auto &) {
+            for (int64_t i = 0; i < n * length; i++) d[size_t(i)] = a[size_t(i / length * (length + gap) + i % length)];
         });
 }
 
@@ -297,9 +406,13 @@ bool copies(Draw &draw, Memory<T> &m, std::string &name) {
 template <typename T>
 bool one(Draw &draw, Memory<T> &m, std::string &name) {
     constexpr bool floats = !std::is_integral_v<T>;
-    switch (draw.below(10)) {
+    switch (draw.below(12)) {
+        case 10: return transposes(draw, m, name);
+        case 11:
+            if constexpr (floats) return best_places(draw, m, name);
+            return elementwise(draw, m, name);
         case 0: return moves(draw, m, name);
-        case 1: return copies(draw, m, name);
+        case 1: return draw.below(4) ? copies(draw, m, name) : compact_copies(draw, m, name);
         case 2:
             if constexpr (floats) return choices(draw, m, name);
             return elementwise(draw, m, name);

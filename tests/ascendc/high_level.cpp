@@ -1,6 +1,7 @@
 /* Kernels of test_high_level_*.py: one function of the library each, on arrays that lie in the unified buffer. The
  * request's first number says which; the second is the element type, 0 float, 1 half. */
 #include "launch_program.h"
+#include "tiling/tiling_api.h"
 
 using namespace AscendC;
 
@@ -128,6 +129,56 @@ void powers(Request &r) {
     b.finish();
 }
 
+/* Of m images, batches or rows of k elements, of which `used` count; numbers 5 and 6: channels and groups. */
+template <typename T>
+void more_norms(Request &r) {
+    const uint32_t m = uint32_t(r.numbers[2]), k = uint32_t(r.numbers[3]), used = uint32_t(r.numbers[4]);
+    switch (r.numbers[0]) {
+        case 35: {
+            Buffers b(r, 3);
+            BatchNormTiling t;
+            const ge::Shape shape({int64_t(m), 1, int64_t(k)});
+            GetBatchNormNDTilingInfo(shape, shape, 1024, sizeof(T), false, t);
+            BatchNorm<T>(b.at<T>(3), b.at<T>(4), b.at<T>(5), b.at<T>(0), b.at<T>(1), b.at<T>(2), b.scratch(), T(1e-3f),
+                         t);
+            return b.finish();
+        }
+        case 36: {
+            Buffers b(r, 3);
+            GroupNormTiling t;
+            const uint32_t channels = uint32_t(r.numbers[5]);
+            const ge::Shape shape({int64_t(m), int64_t(channels), 1, int64_t(used)});
+            GetGroupNormNDTilingInfo(shape, 1024, sizeof(T), false, uint32_t(r.numbers[6]), t);
+            GroupNorm<T>(b.at<T>(3), b.at<T>(4), b.at<T>(5), b.at<T>(0), b.at<T>(1), b.at<T>(2), b.scratch(), T(1e-3f),
+                         t);
+            return b.finish();
+        }
+        case 37: { /* m steps over k elements, of which the last has `used` */
+            Buffers b(r, 1);
+            const LocalTensor<float> mean = b.at<float>(1), squares = b.at<float>(2);
+            const LocalTensor<T> x = b.at<T>(0);
+            Duplicate(mean, 0.0f, int32_t(k));
+            Duplicate(squares, 0.0f, int32_t(k));
+            for (uint32_t row = 0; row < m; row++) {
+                PipeBarrier<PIPE_V>();
+                const WelfordUpdateParam p{1, k, row + 1 < m ? k : used, 1.0f / float(row + 1)};
+                WelfordUpdate<T, float>(mean, squares, mean, squares, x[row * k], b.scratch(), p);
+            }
+            PipeBarrier<PIPE_V>();
+            WelfordFinalizePara p{m, k, m, used, m - 1, k - used, 1.0f / float(k), 1.0f / float((m - 1) * k + used)};
+            WelfordFinalize(b.at<float>(3), b.at<float>(4), mean, squares, b.scratch(), p);
+            return b.finish();
+        }
+        default: {
+            Buffers b(r, 3);
+            const LayerNormPara p{m, used, k};
+            LayerNorm<T, T>(b.at<T>(3), b.at<float>(4), b.at<float>(5), b.at<T>(0), b.at<T>(1), b.at<T>(2), b.scratch(),
+                            1e-3f, p, LayerNormSeparateTiling());
+            return b.finish();
+        }
+    }
+}
+
 template <typename T>
 void norms(Request &r) {
     const uint32_t m = uint32_t(r.numbers[2]), k = uint32_t(r.numbers[3]), used = uint32_t(r.numbers[4]);
@@ -160,6 +211,7 @@ void norms(Request &r) {
         LayerNormGradBeta<T>(b.at<T>(2), b.at<T>(3), b.at<T>(0), b.at<T>(1), t);
         return b.finish();
     }
+    if (r.numbers[0] != 32) return more_norms<T>(r);
     /* Welford's steps over the rows of x, then Normalize of them all. */
     Buffers b(r, 3);
     const LocalTensor<float> mean = b.at<float>(4), variance = b.at<float>(5), rstd = b.at<float>(6);
@@ -234,6 +286,15 @@ void shapes(Request &r) {
         case 54: Pad(y, x, PadParams{2, 3, 7}, b.scratch(), pad); break;
         case 55: UnPad(y, x, UnPadParams{0, 3}, unpad); break;
         case 56: AscendQuant<T>(b.at<int8_t>(1), x, b.scratch(), 0.5f, 3.0f, m * k); break;
+        case 57: { /* numbers from 2: the axes, then the type */
+            ConfusionTransposeTiling t;
+            const ge::Shape four({r.numbers[2], r.numbers[3], r.numbers[4], r.numbers[5]});
+            const uint32_t type = uint32_t(r.numbers[6]);
+            GetConfusionTransposeTilingInfo(type == 7 ? ge::Shape({r.numbers[2], r.numbers[3]}) : four, 1024, sizeof(T),
+                                            type, t);
+            ConfusionTranspose(y, x, b.scratch(), TransposeType(type), t);
+            break;
+        }
         default: std::abort();
     }
     b.finish();
@@ -259,6 +320,27 @@ void dequantised(Request &r) {
     b.finish();
 }
 
+/* Tests and logic: x and y, the results of seven functions as bytes, two of floats, and a sum. */
+void logic(Request &r) {
+    const uint32_t n = uint32_t(r.numbers[2]);
+    Buffers b(r, 2);
+    const LocalTensor<float> x = b.at<float>(0), y = b.at<float>(1);
+    IsNan(b.at<bool>(2), x, b.scratch(), n);
+    IsInf(b.at<bool>(3), x, n);
+    IsFinite(b.at<bool>(4), x, n);
+    LogicalNot(b.at<bool>(5), y, n);
+    LogicalAnd(b.at<bool>(6), x, y, n);
+    LogicalOrs(b.at<bool>(7), y, 0.0f, n);
+    LogicalXor(b.at<bool>(8), x, y, n);
+    PipeBarrier<PIPE_V>();
+    Where(b.at<float>(9), y, -1.0f, b.at<bool>(4), n);
+    Fma(b.at<float>(10), y, y, x, b.scratch(), n);
+    SinCos(b.at<float>(11), b.at<float>(12), y, n);
+    BitwiseXor(b.at<int32_t>(13), b.at<int32_t>(0), b.at<int32_t>(1), n);
+    ReduceXorSum(b.at<int32_t>(14), b.at<int32_t>(0), b.at<int32_t>(1), n);
+    b.finish();
+}
+
 void exclusive_or(Request &r) {
     Buffers b(r, 2);
     Xor(b.at<int16_t>(2), b.at<int16_t>(0), b.at<int16_t>(1), b.scratch(), uint32_t(r.numbers[2]));
@@ -269,6 +351,7 @@ int main() {
     return serve([](Request &r) {
         if (r.numbers[0] == 60) return dequantised(r);
         if (r.numbers[0] == 61) return exclusive_or(r);
+        if (r.numbers[0] == 62) return logic(r);
         r.numbers[1] ? run<half>(r) : run<float>(r);
     });
 }

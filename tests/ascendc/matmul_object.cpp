@@ -195,6 +195,32 @@ void batched(Request &r) {
     mm.End();
 }
 
+/* A product whose tiling the compiler knows. */
+constexpr MatmulShapeParams SHAPE = {32, 48, 20, 16, 16, 20};
+using OfHalf = MatmulType<TPosition::GM, CubeFormat::ND, half>;
+using OfFloat = MatmulType<TPosition::GM, CubeFormat::ND, float>;
+constexpr MatmulApiStaticTiling constant_tiling() {
+    MatmulConfig config = GetMMConfig<MatmulConfigMode::CONFIG_MDL>(SHAPE);
+    config.enableSetBias = false;
+    MatmulApiStaticTiling tiling = AscendC::GetMatmulApiTiling<OfHalf, OfHalf, OfFloat, OfFloat>(config);
+    tiling.depthA1 = 2;
+    return tiling;
+}
+constexpr MatmulApiStaticTiling CONSTANT = constant_tiling();
+void with_constant_tiling(Request &r) {
+    KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);
+    TPipe pipe;
+    Matmul<OfHalf, OfHalf, OfFloat, OfFloat, CONSTANT> mm;
+    REGIST_MATMUL_OBJ(&pipe, GetSysWorkSpacePtr(), mm, static_cast<TCubeTiling *>(nullptr));
+    GlobalTensor<half> a, b;
+    GlobalTensor<float> c;
+    a.SetGlobalBuffer(r.of<half>(0), 32 * 20), b.SetGlobalBuffer(r.of<half>(1), 20 * 48);
+    c.SetGlobalBuffer(r.of<float>(2), 32 * 48);
+    mm.SetTensorA(a), mm.SetTensorB(b);
+    mm.IterateAll(c);
+    mm.End();
+}
+
 /* Each core of a kind notes that it ran. */
 void note(Request &r, bool on_cube_cores) {
     if ((asc_cpu::core().kind == asc_cpu::CoreKind::Cube) != on_cube_cores) return;
@@ -227,6 +253,7 @@ int main() {
             case 6: return on_vector_cores(r);
             case 7: return on_both(r);
             case 8: return on_cube_cores(r);
+            case 9: return with_constant_tiling(r);
             default: std::abort();
         }
     });

@@ -141,3 +141,66 @@ def test_exclusive_or(high_level: Program) -> None:
     x, y = np.random.default_rng(3).integers(-(2**15), 2**15, (2, 77)).astype(np.int16)
     (found,) = high_level([61, 0, 77], [x, y], [np.zeros_like(x)])
     np.testing.assert_array_equal(found, x ^ y)
+
+
+def fractal(x: Array) -> Array:
+    """NZ of the last two axes: strips of 16 columns, rows rounded up to 16."""
+    *batch, rows, columns = x.shape
+    tall, wide = -(-rows // 16) * 16, -(-columns // 16) * 16
+    padded = np.zeros((*batch, tall, wide), x.dtype)
+    padded[..., :rows, :columns] = x
+    strips = padded.reshape(*batch, tall, wide // 16, 16)
+    return np.ascontiguousarray(np.moveaxis(strips, -2, -3)).reshape(*batch, tall * wide)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("axes", [(1, 2, 16, 16), (2, 3, 32, 16), (2, 16, 16, 32), (1, 5, 7, 16)])
+def test_confusion_transpose(high_level: Program, axes: tuple[int, ...], dtype: Any) -> None:
+    b, n, s, d = axes
+    x = values(b * n * s * d, dtype).reshape(axes)
+    by_s = x.transpose(0, 2, 1, 3)
+    joined = np.ascontiguousarray(by_s).reshape(b, s, n * d)
+    cases = {
+        1: (fractal(x), by_s),
+        2: (fractal(x), fractal(by_s)),
+        3: (fractal(joined), fractal(x)),
+        4: (fractal(joined), x),
+        5: (fractal(x), joined),
+        6: (fractal(x), fractal(joined)),
+        7: (x.reshape(b * n, s * d), x.reshape(b * n, s * d).T),
+    }
+    for kind, (source, expected) in cases.items():
+        numbers = [57, int(dtype == np.float16), *(axes if kind != 7 else (b * n, s * d, 1, 1)), kind]
+        expected = np.ascontiguousarray(expected)
+        (y,) = high_level(numbers, [source], [np.full_like(expected, 3)])
+        np.testing.assert_array_equal(y, expected, err_msg=str(kind))
+
+
+@pytest.mark.parametrize("n", [8, 77])
+def test_tests_logic_and_bits(high_level: Program, n: int) -> None:
+    x, y = values(n, np.float32), np.round(values(n, np.float32, seed=1) / 3)
+    x[:5] = np.nan, np.inf, -np.inf, 0, -0.0
+    outputs = [np.zeros(n, bool) for _ in range(7)] + [np.zeros(n, np.float32) for _ in range(4)]
+    outputs += [np.zeros(n, np.int32), np.zeros(1, np.int32)]
+    found = high_level([62, 0, n], [x, y], outputs)
+    tests = [
+        np.isnan(x),
+        np.isinf(x),
+        np.isfinite(x),
+        y == 0,
+        (x != 0) & (y != 0),
+        y != 0,
+        (x != 0) != (y != 0),
+    ]
+    for got, expected in zip(found, tests, strict=False):
+        np.testing.assert_array_equal(got, expected)
+    where, fma, sine, cosine, bits, total = found[7:]
+    np.testing.assert_array_equal(where, np.where(np.isfinite(x), y, np.float32(-1)))
+    wide = y.astype(np.float64)
+    finite = np.isfinite(x)
+    close(fma[finite], (wide * wide + x)[finite])
+    close(sine, np.sin(wide))
+    close(cosine, np.cos(wide))
+    exclusive = x.view(np.int32) ^ y.view(np.int32)
+    np.testing.assert_array_equal(bits, exclusive)
+    assert total[0] == exclusive.sum(dtype=np.int32)

@@ -144,3 +144,70 @@ def test_reductions(high_level: Program, m: int, k: int, used: int, dtype: Any) 
     y, last = high_level([46, kind, m, k, used], [x], [np.zeros_like(x), np.zeros(k, dtype)])
     close(y, full.cumsum(0))
     np.testing.assert_array_equal(last, y[-1])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("b", "sh"), [(1, 16), (9, 32), (5, 176)])
+def test_batch_norm(high_level: Program, b: int, sh: int, dtype: Any) -> None:
+    x, gamma, beta = values(b, sh, dtype), values(1, b, dtype, 1), values(1, b, dtype, 2)
+    outputs = [np.zeros_like(x), np.zeros(sh, dtype), np.zeros(sh, dtype)]
+    y, mean, variance = high_level([35, number(dtype), b, sh, sh], [x, gamma, beta], outputs)
+    column = x.astype(np.float64)
+    close(mean, column.mean(0))
+    close(variance, column.var(0))
+    epsilon = float(np.array(1e-3, np.float32).astype(dtype))
+    hat = (column - column.mean(0)) / np.sqrt(column.var(0) + epsilon)
+    expected = hat * gamma.astype(np.float64).T + beta.astype(np.float64).T
+    np.testing.assert_allclose(y, expected, rtol=1e-6 if dtype == np.float32 else 1e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("n", "c", "groups", "hw"), [(1, 4, 2, 16), (3, 6, 3, 13), (2, 8, 8, 35), (2, 5, 1, 7)]
+)
+def test_group_norm(high_level: Program, n: int, c: int, groups: int, hw: int, dtype: Any) -> None:
+    apart = -(-hw // (32 // np.dtype(dtype).itemsize)) * (32 // np.dtype(dtype).itemsize)
+    x = np.zeros((n, c, apart), dtype)
+    x[:, :, :hw] = values(n * c, hw, dtype).reshape(n, c, hw)
+    gamma, beta = values(1, c, dtype, 1), values(1, c, dtype, 2)
+    outputs = [np.full_like(x, 9), np.zeros((n, groups), dtype), np.zeros((n, groups), dtype)]
+    y, mean, variance = high_level([36, number(dtype), n, apart, hw, c, groups], [x, gamma, beta], outputs)
+    grouped = x[:, :, :hw].astype(np.float64).reshape(n, groups, -1)
+    close(mean, grouped.mean(2))
+    close(variance, grouped.var(2))
+    epsilon = float(np.array(1e-3, np.float32).astype(dtype))
+    hat = (grouped - grouped.mean(2, keepdims=True)) / np.sqrt(grouped.var(2, keepdims=True) + epsilon)
+    expected = hat.reshape(n, c, hw) * gamma.reshape(1, c, 1) + beta.reshape(1, c, 1).astype(np.float64)
+    np.testing.assert_allclose(y[:, :, :hw], expected, rtol=1e-5 if dtype == np.float32 else 2e-3, atol=1e-5)
+    assert not y[:, :, hw:].any()
+
+
+@pytest.mark.parametrize(("m", "k", "used"), [(1, 16, 16), (5, 32, 32), (7, 24, 5), (2, 64, 63)])
+def test_welford_of_a_whole_row(high_level: Program, m: int, k: int, used: int) -> None:
+    x = values(m, k, np.float32)
+    counted = np.concatenate([x[:-1].ravel(), x[-1, :used]]).astype(np.float64)
+    outputs = [
+        np.zeros(k, np.float32),
+        np.zeros(k, np.float32),
+        np.zeros(1, np.float32),
+        np.zeros(1, np.float32),
+    ]
+    _, _, mean, variance = high_level([37, 0, m, k, used], [x], outputs)
+    np.testing.assert_allclose(mean, counted.mean(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(variance, counted.var(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("m", "k", "used"), SHAPES)
+def test_layer_norm_that_gives_the_inverse_deviation(
+    high_level: Program, m: int, k: int, used: int, dtype: Any
+) -> None:
+    x, gamma, beta = values(m, k, dtype), values(1, k, dtype, 1), values(1, k, dtype, 2)
+    outputs = [np.zeros_like(x), np.zeros(m, np.float32), np.zeros(m, np.float32)]
+    y, mean, rstd = high_level([38, number(dtype), m, k, used], [x, gamma, beta], outputs)
+    row, g, b = (a[:, :used].astype(np.float64) for a in (x, gamma, beta))
+    inverse = 1 / np.sqrt(row.var(1, keepdims=True) + float(np.float32(1e-3)))
+    close(mean, row.mean(1))
+    close(rstd, inverse[:, 0])
+    expected = (row - row.mean(1, keepdims=True)) * inverse * g + b
+    np.testing.assert_allclose(y[:, :used], expected, rtol=1e-6 if dtype == np.float32 else 1e-3, atol=1e-6)

@@ -64,6 +64,14 @@ def test_vector_cores_of_a_mixed_kernel_use_the_product(matmul: Program, kind: i
     np.testing.assert_array_equal(c, 2 * (a @ b))
 
 
+def test_a_tiling_that_the_compiler_knows(matmul: Program) -> None:
+    a, b = integers(6, 32, 20), integers(7, 20, 48)
+    (c,) = matmul(
+        [9], [a.astype(np.float16), b.astype(np.float16)], [np.zeros((32, 48), np.float32)], kind=ITS_OWN
+    )
+    np.testing.assert_array_equal(c, a @ b)
+
+
 @pytest.mark.parametrize(("case", "expected"), [(6, [1, 1, 0, 0]), (7, [1, 1, 1, 1]), (8, [1, 1, 0, 0])])
 def test_a_kernel_says_which_cores_it_runs_on(matmul: Program, case: int, expected: list[int]) -> None:
     """Two blocks each note the number of every core that they have: vector, mixed 1:2, cube."""

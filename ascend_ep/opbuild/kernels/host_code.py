@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
 from ascend_ep.cann.soc import Soc
+from ascend_ep.codegen.header_text import HEADERS
 from ascend_ep.errors import AscendError, did_you_mean
 from ascend_ep.opbuild.ascendc.call_request import OF_GE
 from ascend_ep.opbuild.ascendc.cpp import linked
@@ -26,22 +29,13 @@ from ascend_ep.opdef.definition import (
 from .units import describing_units
 
 _OCCURRENCES: dict[int, Occurrence] = {1: "optional", 2: "required", 3: "variadic"}
-#: Types of kernel_tiling/kernel_tiling.h, which kernels have already.
-_GIVEN = frozenset(
-    {
-        "TCubeTiling",
-        "SoftMaxTiling",
-        "LogSoftMaxTiling",
-        "LayerNormTiling",
-        "LayerNormGradTiling",
-        "LayerNormGradBetaTiling",
-        "RmsNormTiling",
-        "TopkTiling",
-        "PadTiling",
-        "UnPadTiling",
-        "CopyTransposeTiling",
-    }
-)
+
+
+@cache
+def _given() -> frozenset[str]:
+    """Structures of kernel_tiling/kernel_tiling.h, which kernels have already."""
+    header = HEADERS / "ascendc" / "kernel_tiling" / "kernel_tiling.h"
+    return frozenset(re.findall(r"^using tiling::(\w+);", header.read_text(encoding="utf-8"), re.M))
 
 
 @dataclass(frozen=True)
@@ -196,7 +190,7 @@ def _tiling_text(classes: Sequence[Mapping[str, Any]]) -> str:
     """The structures, plain, in the order of their definition."""
     lines = []
     for entry in classes:
-        if entry["name"] in _GIVEN:
+        if entry["name"] in _given():
             continue
         lines.append(f"struct {entry['name']} {{")
         for f in entry["fields"]:

@@ -73,6 +73,8 @@ class Blocks {
         mine.barrier_all();
         const uint32_t round = ++mine.syncs;
         mine.time++;
+        arrivals_[round % 2].resize(cores_.size());
+        arrivals_[round % 2][mine.number] = mine.time;
         const auto takes_part = [both, used, kind = mine.kind](const Core &other) {
             return (both || other.kind == kind) && (used <= 0 || other.block_idx < used);
         };
@@ -86,10 +88,9 @@ class Blocks {
         };
         wait_until(arrived, "SyncAll");
         for (size_t i = 0; i < cores_.size(); i++)
-            if (takes_part(*cores_[i])) merge_seen(*cores_[i]);
+            if (takes_part(*cores_[i])) merge_seen(cores_[i]->seen, uint32_t(i), arrivals_[round % 2][i]);
     }
     /* What a core has written before it said so is known to this one. */
-    void merge_seen(const Core &other) { merge_seen(other.seen, other.number, other.time); }
     void merge_seen(const std::vector<uint32_t> &seen, uint32_t from, uint32_t time) {
         Core &mine = core();
         for (size_t i = 0; i < seen.size(); i++) mine.seen[i] = std::max(mine.seen[i], seen[i]);
@@ -232,6 +233,8 @@ class Blocks {
     std::vector<std::unique_ptr<std::condition_variable>> turns_;
     std::vector<std::function<bool()>> ready_;
     std::vector<Where> places_; /* of their waits */
+    /* Each core's time when it came to the last SyncAll, and to the one before: it may be further by now. */
+    std::vector<uint32_t> arrivals_[2];
     std::vector<char> ended_;
     std::map<uint64_t, Signal> signals_;
     std::mutex mutex_;

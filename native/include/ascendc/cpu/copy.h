@@ -72,6 +72,14 @@ inline void whole_blocks(uint64_t bytes, const char *kind) {
                (unsigned long long)bytes, BLOCK);
 }
 
+/* What an instruction has room for: 12 bits of runs, 21 bits of bytes. */
+inline void copy_limits(const DataCopyExtParams &p, Where w) {
+    if (p.blockCount <= 4095 && p.blockLen <= 2097151) return;
+    at(w);
+    fail_with("ErrorParam", "split it: blockCount is at most 4095, blockLen 2097151 bytes",
+              "DataCopyPad: blockCount %u, blockLen %u", unsigned(p.blockCount), unsigned(p.blockLen));
+}
+
 /* What a copy to global memory does to what is there. */
 template <typename T>
 inline void combine(uint8_t *to, const uint8_t *from, uint64_t bytes, Atomic atomic) {
@@ -176,6 +184,7 @@ template <typename T>
 inline void copy_padded(Where w, const LocalTensor<T> &to, const GlobalTensor<T> &from, const DataCopyExtParams &p,
                         bool pad, uint32_t left, uint32_t right, T value) {
     if (w.line) place().where = w;
+    copy_limits(p, w);
     if (!pad) left = right = 0;
     if (CHECKED && settings().strict && p.blockLen % sizeof(T))
         fail("ErrorRead4", "DataCopyPad: blockLen %u is no number of elements", p.blockLen);
@@ -222,6 +231,7 @@ template <typename T>
 inline void DataCopyPad(const GlobalTensor<T> &dst, const LocalTensor<T> &src, const DataCopyExtParams &p,
                         asc_cpu::Where w = asc_cpu::Where::here()) {
     const int64_t bytes = p.blockLen, line = (bytes + 31) / 32 * 32;
+    asc_cpu::copy_limits(p, w);
     asc_cpu::copy_runs("DataCopyPad", w, dst, src, PIPE_MTE3, p.blockCount, uint64_t(bytes), line + p.srcStride * 32,
                        bytes + p.dstStride, asc_cpu::core().atomic);
 }
@@ -229,6 +239,27 @@ template <typename T>
 inline void DataCopyPad(const GlobalTensor<T> &dst, const LocalTensor<T> &src, const DataCopyParams &p,
                         asc_cpu::Where w = asc_cpu::Where::here()) {
     DataCopyPad(dst, src, DataCopyExtParams(p.blockCount, p.blockLen, p.srcStride, p.dstStride, 0), w);
+}
+
+/* Compact: in the local memory the runs lie one behind the other, with no padding between them. */
+enum class PaddingMode : uint8_t { Normal, Compact };
+template <typename T, PaddingMode mode>
+inline void DataCopyPad(const LocalTensor<T> &dst, const GlobalTensor<T> &src, const DataCopyExtParams &p,
+                        const DataCopyPadExtParams<asc_cpu::Same<T>> &pad, asc_cpu::Where w = asc_cpu::Where::here()) {
+    if constexpr (mode == PaddingMode::Normal) return DataCopyPad(dst, src, p, pad, w);
+    const int64_t bytes = p.blockLen;
+    asc_cpu::copy_limits(p, w);
+    asc_cpu::copy_runs("DataCopyPad", w, dst, src, PIPE_MTE2, p.blockCount, uint64_t(bytes), bytes + p.srcStride, bytes,
+                       asc_cpu::Atomic::None);
+}
+template <typename T, PaddingMode mode>
+inline void DataCopyPad(const GlobalTensor<T> &dst, const LocalTensor<T> &src, const DataCopyExtParams &p,
+                        asc_cpu::Where w = asc_cpu::Where::here()) {
+    if constexpr (mode == PaddingMode::Normal) return DataCopyPad(dst, src, p, w);
+    const int64_t bytes = p.blockLen;
+    asc_cpu::copy_limits(p, w);
+    asc_cpu::copy_runs("DataCopyPad", w, dst, src, PIPE_MTE3, p.blockCount, uint64_t(bytes), bytes, bytes + p.dstStride,
+                       asc_cpu::core().atomic);
 }
 
 }  // namespace AscendC

@@ -32,6 +32,19 @@ inline const O *offsets_now(const LocalTensor<O> &offsets) {
     }
     return offsets.data();
 }
+/* Those of the lanes that take part, unless the results have taken their place. */
+template <typename T>
+inline void offsets_inside(const char *name, const LocalTensor<T> &to, const LocalTensor<T> &from,
+                           const LocalTensor<uint32_t> &offsets, uint32_t base, const Lanes &lanes) {
+    if constexpr (CHECKED) {
+        const uint32_t *const now = offsets_now(offsets);
+        if (offsets.bytes() == to.bytes()) return;
+        lanes.each([&](int32_t r, uint32_t k) {
+            const uint64_t i = uint64_t(r) * lanes.per_repeat() + k;
+            if (i < offsets.GetSize()) offset_inside(name, from, uint64_t(now[i]) + base);
+        });
+    }
+}
 
 }  // namespace asc_cpu
 
@@ -85,6 +98,7 @@ inline void Gather(const LocalTensor<T> &dst, const LocalTensor<T> &src, const L
                         std::memcpy(&y[asc_cpu::Lanes::at(r, k, to, asc_cpu::bits_of<T>)], x + place, sizeof(T));    \
                 });                                                                                                  \
             });                                                                                                      \
+        asc_cpu::offsets_inside("Gather", dst, src, srcOffset, srcBaseAddr, lanes);                                  \
     }
 ASC_GATHER(const uint64_t mask, mask != MASK_PLACEHOLDER)
 ASC_GATHER(const uint64_t mask[], true)

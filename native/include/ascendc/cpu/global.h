@@ -19,6 +19,12 @@ inline std::vector<Event> &events() {
     return the_events;
 }
 
+/* What an unwritten byte holds where threads may write it: no two places alike, so that few programs write it. */
+inline uint8_t unwritten_byte(uint64_t at) {
+    const uint64_t mixed = (at + 0x9E3779B97F4A7C15ull) * 0xBF58476D1CE4E5B9ull;
+    return uint8_t(mixed >> 56 | 1);
+}
+
 /* A tensor in global memory. tracked: reading what no instruction has written is an error (outputs, workspace). */
 struct Global {
     uint8_t *begin;
@@ -30,7 +36,23 @@ struct Global {
     uint64_t read = 0;                 /* bytes that instructions have read of it */
     Where reader = {};                 /* the last one */
 
-    bool wrote(uint64_t offset) const { return !stamps.empty() && stamps[size_t(offset / 4)] != 0; }
+    bool threads = false; /* SIMT threads may write it: what nothing has written holds a pattern */
+
+    bool wrote(uint64_t offset) const {
+        return (!stamps.empty() && stamps[size_t(offset / 4)] != 0) || (threads && changed(offset));
+    }
+    /* Whether the four bytes of an offset are not what expect_threads() has left there. */
+    bool changed(uint64_t offset) const {
+        for (uint64_t i = offset / 4 * 4; i < offset / 4 * 4 + 4 && i < bytes; i++)
+            if (begin[i] != unwritten_byte(i)) return true;
+        return false;
+    }
+    void expect_threads() {
+        if (threads || !tracked || !writable) return;
+        for (uint64_t at = 0; at < bytes; at += 4)
+            for (uint64_t i = at; !wrote(at) && i < at + 4 && i < bytes; i++) begin[i] = unwritten_byte(i);
+        threads = true;
+    }
 };
 /* The global tensors, which all blocks share. An access outside of them is an error, unless there are none. */
 inline std::vector<Global> &globals() {

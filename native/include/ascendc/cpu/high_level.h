@@ -3,8 +3,11 @@
 #pragma once
 
 #include "high_level/activation.h"
+#include "high_level/confusion_transpose.h"
 #include "high_level/dropout.h"
+#include "high_level/group_norm.h"
 #include "high_level/layer_norm_grad.h"
+#include "high_level/logic.h"
 #include "high_level/normalize.h"
 #include "high_level/powers.h"
 #include "high_level/quantize.h"
@@ -12,3 +15,4 @@
 #include "high_level/softmax.h"
 #include "high_level/sums.h"
 #include "high_level/topk.h"
+#include "high_level/welford.h"

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 
 #include "gather.h"
 
@@ -32,31 +33,35 @@ inline bool comes_first(T a, T b) {
 }
 
 /* Merges up to four runs of `step`-byte records, each sorted. Gives how many of each it took: all, or with `suspend`
- * until one is used up. */
+ * until one is used up. Plain variables: a checked run is compiled with little optimisation. */
 template <typename Score>
 inline std::array<uint32_t, 4> merge_runs(uint8_t *to, const std::array<const uint8_t *, 4> &from,
                                           const std::array<uint32_t, 4> &n, uint32_t step, bool suspend, Score score) {
-    std::array<uint32_t, 4> taken{};
-    std::vector<uint8_t> merged;
-    for (;;) {
-        int best = -1;
-        bool ended = false;
-        for (int q = 0; q < 4; q++) {
-            if (!n[size_t(q)]) continue;
-            if (taken[size_t(q)] == n[size_t(q)]) {
-                ended = true;
-                continue;
-            }
-            if (best < 0 || comes_first(score(from[size_t(q)] + taken[size_t(q)] * step),
-                                        score(from[size_t(best)] + taken[size_t(best)] * step)))
-                best = q;
-        }
-        if (best < 0 || (suspend && ended)) break;
-        const uint8_t *record = from[size_t(best)] + taken[size_t(best)]++ * step;
-        merged.insert(merged.end(), record, record + step);
+    const uint8_t *at[4];
+    uint32_t left[4], total = 0;
+    float head[4] = {};
+    for (uint32_t q = 0; q < 4; q++) {
+        at[q] = from[q], left[q] = n[q], total += n[q];
+        if (left[q]) head[q] = float(score(at[q]));
     }
-    if (!merged.empty()) std::memcpy(to, merged.data(), merged.size());
-    return taken;
+    const std::unique_ptr<uint8_t[]> merged(new uint8_t[size_t(total) * step + 1]);
+    uint8_t *out = merged.get();
+    for (uint32_t taken = 0; taken < total; taken++) {
+        uint32_t best = 4;
+        for (uint32_t q = 0; q < 4; q++) {
+            if (!left[q]) continue;
+            const float x = head[q], y = best < 4 ? head[best] : 0.0f;
+            if (best == 4 || (x != x ? y == y : x > y)) best = q;
+        }
+        std::memcpy(out, at[best], step);
+        out += step, at[best] += step;
+        if (--left[best])
+            head[best] = float(score(at[best]));
+        else if (suspend)
+            break;
+    }
+    if (out != merged.get()) std::memcpy(to, merged.get(), size_t(out - merged.get()));
+    return {n[0] - left[0], n[1] - left[1], n[2] - left[2], n[3] - left[3]};
 }
 
 /* What the last MrgSort took of each queue. */
@@ -263,9 +268,10 @@ inline void Sort(const LocalTensor<T> &dst, const LocalTensor<T> &concatLocal, c
     asc_cpu::issue(PIPE_V, "Sort", w, {dst.writes(n * 8 / sizeof(T)), concatLocal.reads(n), index.reads(n)}, [=] {
         std::vector<asc_cpu::Sorted<T>> all(n);
         for (uint64_t i = 0; i < n; i++) all[size_t(i)] = {x[i], places[i]};
-        std::stable_sort(all.begin(), all.end(),
+        asc_cpu::Sorted<T> *const first = all.data();
+        std::stable_sort(first, first + n,
                          [](const auto &a, const auto &b) { return asc_cpu::comes_first(a.value, b.value); });
-        for (uint64_t i = 0; i < n; i++) all[size_t(i)].put(y + i * 8);
+        for (uint64_t i = 0; i < n; i++) first[i].put(y + i * 8);
     });
 }
 template <typename T>

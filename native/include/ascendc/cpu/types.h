@@ -29,6 +29,14 @@
 #define __cube__
 #define __mix__(...)
 #define __simd_callee__
+#define __simd_vf__
+#define __simt_callee__
+#define __simt_vf__
+#define __launch_bounds__(...)
+#ifndef LAUNCH_BOUND
+#define LAUNCH_BOUND(...)
+#endif
+#define __local_mem__
 #define __gm__
 #define __ubuf__
 #define __ub__

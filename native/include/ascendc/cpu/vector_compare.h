@@ -60,13 +60,13 @@ inline void compare_repeats(const char *name, Where w, const LocalTensor<U> &to,
     });
 }
 
-/* condition(i) chooses for element i between two values. */
+/* Bit i % taken chooses for element i between two values. */
 template <typename T, typename A, typename B>
-inline void select(Where w, const LocalTensor<T> &to, const Operand &mask, const uint8_t *bits, const Operand &left,
-                   const Operand &right, int64_t n, A a, B b) {
+inline void select(Where w, const LocalTensor<T> &to, const Operand &mask, const uint8_t *bits, int64_t taken,
+                   const Operand &left, const Operand &right, int64_t n, A a, B b) {
     T *y = to.data();
     issue(PIPE_V, "Select", w, {to.writes(uint64_t(n)), mask, left, right}, [=] {
-        for (int64_t i = 0; i < n; i++) y[i] = bit_at(bits, i) ? a(i) : b(i);
+        for (int64_t i = 0; i < n; i++) y[i] = bit_at(bits, i < taken ? i : i % taken) ? a(i) : b(i);
     });
 }
 
@@ -130,9 +130,12 @@ inline void Select(const LocalTensor<T> &dst, const LocalTensor<U> &selMask, con
         asc_cpu::fail("ErrorRead1", "Select of two tensors in a mode for a scalar");
     const T *a = src0.data(), *b = src1.data();
     const uint8_t *bits = selMask.bytes();
-    const uint64_t bytes = (count + 7) / 8;
+    /* VSEL_CMPMASK_SPR: every 256 bytes take the same bits, the first ones. */
+    const int64_t taken =
+        mode == SELMODE::VSEL_CMPMASK_SPR ? int64_t(std::min<uint64_t>(count, 256 / sizeof(T))) : int64_t(count);
+    const uint64_t bytes = uint64_t(taken + 7) / 8;
     asc_cpu::select(
-        w, dst, selMask.reads((bytes + sizeof(U) - 1) / sizeof(U)), bits, src0.reads(count), src1.reads(count),
+        w, dst, selMask.reads((bytes + sizeof(U) - 1) / sizeof(U)), bits, taken, src0.reads(count), src1.reads(count),
         int64_t(count), [a](int64_t i) { return a[i]; }, [b](int64_t i) { return b[i]; });
 }
 template <typename T, typename U>
@@ -146,8 +149,8 @@ inline void Select(const LocalTensor<T> &dst, const LocalTensor<U> &selMask, con
     const uint8_t *bits = selMask.bytes();
     const uint64_t bytes = (count + 7) / 8;
     asc_cpu::select(
-        w, dst, selMask.reads((bytes + sizeof(U) - 1) / sizeof(U)), bits, src0.reads(count), src0.reads(0),
-        int64_t(count), [a](int64_t i) { return a[i]; }, [b](int64_t) { return b; });
+        w, dst, selMask.reads((bytes + sizeof(U) - 1) / sizeof(U)), bits, int64_t(count), src0.reads(count),
+        src0.reads(0), int64_t(count), [a](int64_t i) { return a[i]; }, [b](int64_t) { return b; });
 }
 
 #define ASC_OPERATOR(sign, mode)                                                                  \

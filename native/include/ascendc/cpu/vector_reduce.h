@@ -141,12 +141,25 @@ struct PickBest {
             case ReduceOrder::ORDER_VALUE_INDEX: y[0] = x[i], y[1] = index; break;
             case ReduceOrder::ORDER_INDEX_VALUE: y[0] = index, y[1] = x[i]; break;
             case ReduceOrder::ORDER_ONLY_VALUE: y[0] = x[i]; break;
-            default: y[0] = index;
+            default: std::memcpy(static_cast<void *>(y), &places[i], sizeof(uint32_t)); /* of half too */
         }
     }
 };
+/* Elements of T that a result has: an index alone is a uint32_t. */
+template <typename T>
 constexpr uint32_t numbers_of(ReduceOrder order) {
-    return order == ReduceOrder::ORDER_VALUE_INDEX || order == ReduceOrder::ORDER_INDEX_VALUE ? 2 : 1;
+    return order == ReduceOrder::ORDER_ONLY_VALUE   ? 1
+           : order == ReduceOrder::ORDER_ONLY_INDEX ? uint32_t(std::max(sizeof(uint32_t) / sizeof(T), size_t(1)))
+                                                    : 2;
+}
+/* Where the result of a maximum or minimum should begin: at a whole value with its index. */
+template <typename T>
+inline void align_best(const char *name, Where w, const LocalTensor<T> &to) {
+    if (!CHECKED || reinterpret_cast<uintptr_t>(to.bytes()) % (2 * sizeof(T)) == 0) return;
+    asc_cpu::at(w);
+    advise("AdviceAlign", "begin the result at a multiple of two elements",
+           "%s: the result begins at no multiple of %u bytes, which its documentation wants", name,
+           unsigned(2 * sizeof(T)));
 }
 
 /* Of each block of 32 bytes, to neighbouring elements. */
@@ -209,11 +222,13 @@ inline void ReduceSum(const LocalTensor<T> &dst, const LocalTensor<T> &src, cons
 template <typename T>
 inline void ReduceMax(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<T> &work,
                       const int32_t count, bool calIndex = false, asc_cpu::Where w = asc_cpu::Where::here()) {
+    asc_cpu::align_best("ReduceMax", w, dst);
     asc_cpu::reduce_best("ReduceMax", w, dst, src, work, count, calIndex, asc_cpu::Greater{});
 }
 template <typename T>
 inline void ReduceMin(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<T> &work,
                       const int32_t count, bool calIndex = false, asc_cpu::Where w = asc_cpu::Where::here()) {
+    asc_cpu::align_best("ReduceMin", w, dst);
     asc_cpu::reduce_best("ReduceMin", w, dst, src, work, count, calIndex, asc_cpu::Less{});
 }
 
@@ -334,8 +349,9 @@ ASC_REDUCE_ALL(const uint64_t mask[])
                                ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX,                                     \
                                asc_cpu::Where w = asc_cpu::Where::here()) {                                            \
         asc_cpu::at(w);                                                                                                \
+        asc_cpu::align_best("WholeReduceMax", w, dst);                                                                 \
         const asc_cpu::Lanes lanes(mask, is_set, repeatTimes, asc_cpu::bits_of<T>, "WholeReduceMax");                  \
-        const uint32_t n = asc_cpu::numbers_of(order);                                                                 \
+        const uint32_t n = asc_cpu::numbers_of<T>(order);                                                              \
         asc_cpu::reduce_repeats("WholeReduceMax", w, dst, src, lanes, n, n * uint32_t(dstRepStride),                   \
                                 {uint32_t(srcBlkStride), uint32_t(srcRepStride)},                                      \
                                 asc_cpu::PickBest<asc_cpu::Greater>{order});                                           \
@@ -346,8 +362,9 @@ ASC_REDUCE_ALL(const uint64_t mask[])
                                ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX,                                     \
                                asc_cpu::Where w = asc_cpu::Where::here()) {                                            \
         asc_cpu::at(w);                                                                                                \
+        asc_cpu::align_best("WholeReduceMin", w, dst);                                                                 \
         const asc_cpu::Lanes lanes(mask, is_set, repeatTimes, asc_cpu::bits_of<T>, "WholeReduceMin");                  \
-        const uint32_t n = asc_cpu::numbers_of(order);                                                                 \
+        const uint32_t n = asc_cpu::numbers_of<T>(order);                                                              \
         asc_cpu::reduce_repeats("WholeReduceMin", w, dst, src, lanes, n, n * uint32_t(dstRepStride),                   \
                                 {uint32_t(srcBlkStride), uint32_t(srcRepStride)},                                      \
                                 asc_cpu::PickBest<asc_cpu::Less>{order});                                              \

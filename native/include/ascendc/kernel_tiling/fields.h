@@ -104,6 +104,35 @@
     FIELD(uint32_t, bsCurLength)            \
     FIELD(float, lastDimValueBack)
 
+/* LayerNorm of aLength rows of rLength elements. */
+#define ASC_LAYER_NORM_SEPARATE_TILING_FIELDS(FIELD) \
+    FIELD(uint32_t, aLength)                         \
+    FIELD(uint32_t, rLength)                         \
+    FIELD(uint32_t, halfAddRepeatTimes)              \
+    FIELD(uint32_t, rHeadLength)                     \
+    FIELD(float, k2Rec)                              \
+    FIELD(float, k2RRec)                             \
+    FIELD(uint32_t, inputXSize)                      \
+    FIELD(uint32_t, meanVarSize)                     \
+    FIELD(uint32_t, numberOfTmpBuf)                  \
+    FIELD(uint32_t, varianceTmpTensorPos)            \
+    FIELD(uint32_t, varianceTmpTensorSize)           \
+    FIELD(uint32_t, tmpBufSize)                      \
+    FIELD(uint32_t, oneTmpSize)                      \
+    FIELD(uint32_t, firstTmpStartPos)                \
+    FIELD(uint32_t, secondTmpStartPos)               \
+    FIELD(uint32_t, thirdTmpStartPos)                \
+    FIELD(uint32_t, loopRound)                       \
+    FIELD(uint32_t, inputRoundSize)                  \
+    FIELD(uint32_t, inputTailSize)                   \
+    FIELD(uint32_t, inputTailPos)                    \
+    FIELD(uint32_t, meanVarRoundSize)                \
+    FIELD(uint32_t, meanVarTailSize)                 \
+    FIELD(uint32_t, meanVarTailPos)                  \
+    FIELD(uint32_t, arCurLength)                     \
+    FIELD(uint32_t, aCurLength)                      \
+    FIELD(float, rValueBack)
+
 /* The gradients of LayerNorm of [b, s, h]; lastDimValueBack and lastDimValueBackMulTwo are the bits of floats. */
 #define ASC_LAYER_NORM_GRAD_TILING_FIELDS(FIELD) \
     FIELD(uint32_t, stackBufferSize)             \
@@ -215,6 +244,83 @@
     FIELD(uint32_t, widthTiling)        \
     FIELD(uint32_t, widthFractal)       \
     FIELD(uint32_t, widthFractalTail)
+
+/* BatchNorm of [b, s, h]: originalBLength is b, meanVarSize s * h. */
+#define ASC_BATCH_NORM_TILING_FIELDS(FIELD) \
+    FIELD(uint32_t, originalBLength)        \
+    FIELD(uint32_t, meanVarSize)            \
+    FIELD(uint32_t, meanTmpTensorPos)       \
+    FIELD(uint32_t, varianceTmpTensorPos)   \
+    FIELD(uint32_t, tmpBufSize)             \
+    FIELD(uint32_t, oneTmpSize)             \
+    FIELD(uint32_t, firstTmpStartPos)       \
+    FIELD(uint32_t, secondTmpStartPos)      \
+    FIELD(uint32_t, thirdTmpStartPos)       \
+    FIELD(uint32_t, loopRound)              \
+    FIELD(uint32_t, inputTailSize)          \
+    FIELD(uint32_t, inputTailPos)           \
+    FIELD(uint32_t, meanVarTailSize)        \
+    FIELD(uint32_t, meanVarTailPos)         \
+    FIELD(uint32_t, bshCurLength)           \
+    FIELD(uint32_t, shCurLength)            \
+    FIELD(float, firstDimValueBack)         \
+    FIELD(uint32_t, castHalfRepStride)      \
+    FIELD(uint32_t, shCurLengthBlockNum)    \
+    FIELD(uint32_t, castHalfOutRepStride)
+
+/* GroupNorm of [n, c, hw] in g groups of d channels; rows of hw elements lie hwAlignSize apart. */
+#define ASC_GROUP_NORM_TILING_FIELDS(FIELD) \
+    FIELD(uint32_t, n)                      \
+    FIELD(uint32_t, c)                      \
+    FIELD(uint32_t, hw)                     \
+    FIELD(uint32_t, g)                      \
+    FIELD(uint32_t, d)                      \
+    FIELD(uint32_t, hwAlignSize)            \
+    FIELD(uint32_t, dhwAlignSize)           \
+    FIELD(uint32_t, inputXSize)             \
+    FIELD(uint32_t, meanVarSize)            \
+    FIELD(uint32_t, numberOfTmpBuf)         \
+    FIELD(uint32_t, meanTmpTensorPos)       \
+    FIELD(uint32_t, meanTmpTensorSize)      \
+    FIELD(uint32_t, varianceTmpTensorPos)   \
+    FIELD(uint32_t, varianceTmpTensorSize)  \
+    FIELD(uint32_t, tmpBufSize)             \
+    FIELD(uint32_t, oneTmpSize)             \
+    FIELD(uint32_t, firstTmpStartPos)       \
+    FIELD(uint32_t, secondTmpStartPos)      \
+    FIELD(uint32_t, thirdTmpStartPos)       \
+    FIELD(uint32_t, loopRound)              \
+    FIELD(uint32_t, inputRoundSize)         \
+    FIELD(uint32_t, inputTailSize)          \
+    FIELD(uint32_t, inputTailPos)           \
+    FIELD(uint32_t, meanVarRoundSize)       \
+    FIELD(uint32_t, meanVarTailSize)        \
+    FIELD(uint32_t, meanVarTailPos)         \
+    FIELD(uint32_t, bshCurLength)           \
+    FIELD(uint32_t, bsCurLength)            \
+    FIELD(float, factor)                    \
+    FIELD(bool, smallShape)
+
+/* ConfusionTranspose. Here: param0 to param3 are the four axes of the source's shape, or its two. */
+#define ASC_CONFUSION_TRANSPOSE_TILING_FIELDS(FIELD) \
+    FIELD(uint32_t, param0)                          \
+    FIELD(uint32_t, param1)                          \
+    FIELD(uint32_t, param2)                          \
+    FIELD(uint32_t, param3)                          \
+    FIELD(uint32_t, param4)                          \
+    FIELD(uint32_t, param5)                          \
+    FIELD(uint32_t, param6)                          \
+    FIELD(uint32_t, param7)                          \
+    FIELD(uint32_t, param8)                          \
+    FIELD(uint32_t, param9)                          \
+    FIELD(uint32_t, param10)                         \
+    FIELD(uint32_t, param11)                         \
+    FIELD(uint32_t, param12)                         \
+    FIELD(uint32_t, param13)                         \
+    FIELD(uint32_t, param14)                         \
+    FIELD(uint32_t, param15)                         \
+    FIELD(uint32_t, param16)                         \
+    FIELD(uint32_t, param17)
 
 /* A copy from [B, N, S, H/N] to [B, S, N, H/N] and its like. */
 #define ASC_COPY_TRANSPOSE_TILING_FIELDS(FIELD)      \

@@ -38,17 +38,46 @@ struct PadTiling {
 struct UnPadTiling {
     ASC_UNPAD_TILING_FIELDS(ASC_LIBRARY_FIELD)
 };
+struct BatchNormTiling {
+    ASC_BATCH_NORM_TILING_FIELDS(ASC_LIBRARY_FIELD)
+};
+struct GroupNormTiling {
+    ASC_GROUP_NORM_TILING_FIELDS(ASC_LIBRARY_FIELD)
+};
+struct ConfusionTransposeTiling {
+    ASC_CONFUSION_TRANSPOSE_TILING_FIELDS(ASC_LIBRARY_FIELD)
+};
+struct LayerNormSeparateTiling {
+    ASC_LAYER_NORM_SEPARATE_TILING_FIELDS(ASC_LIBRARY_FIELD)
+};
+struct DeepNormTiling {
+    ASC_LAYER_NORM_TILING_FIELDS(ASC_LIBRARY_FIELD)
+};
+/* What the host tells Hccl. */
+struct Mc2InitTiling {
+    uint8_t reserved[64] = {};
+};
+struct Mc2CcTiling {
+    uint8_t reserved[280] = {};
+};
 #undef ASC_LIBRARY_FIELD
 using LogSoftMaxTiling = SoftMaxTiling;
 
 }  // namespace AscendC::tiling
 
 namespace AscendC {
+using tiling::BatchNormTiling;
+using tiling::ConfusionTransposeTiling;
 using tiling::CopyTransposeTiling;
+using tiling::DeepNormTiling;
+using tiling::GroupNormTiling;
 using tiling::LayerNormGradBetaTiling;
 using tiling::LayerNormGradTiling;
+using tiling::LayerNormSeparateTiling;
 using tiling::LayerNormTiling;
 using tiling::LogSoftMaxTiling;
+using tiling::Mc2CcTiling;
+using tiling::Mc2InitTiling;
 using tiling::PadTiling;
 using tiling::RmsNormTiling;
 using tiling::SoftMaxTiling;
@@ -57,11 +86,18 @@ using tiling::TopkTiling;
 using tiling::UnPadTiling;
 }  // namespace AscendC
 
+using AscendC::tiling::BatchNormTiling;
+using AscendC::tiling::ConfusionTransposeTiling;
 using AscendC::tiling::CopyTransposeTiling;
+using AscendC::tiling::DeepNormTiling;
+using AscendC::tiling::GroupNormTiling;
 using AscendC::tiling::LayerNormGradBetaTiling;
 using AscendC::tiling::LayerNormGradTiling;
+using AscendC::tiling::LayerNormSeparateTiling;
 using AscendC::tiling::LayerNormTiling;
 using AscendC::tiling::LogSoftMaxTiling;
+using AscendC::tiling::Mc2CcTiling;
+using AscendC::tiling::Mc2InitTiling;
 using AscendC::tiling::PadTiling;
 using AscendC::tiling::RmsNormTiling;
 using AscendC::tiling::SoftMaxTiling;

@@ -115,9 +115,51 @@ ASC_SCRATCH(DropOut, 2)
 ASC_SCRATCH(LayerNorm, 4)
 ASC_SCRATCH(LayerNormGrad, 9)
 ASC_SCRATCH(LayerNormGradBeta, 4)
-ASC_SCRATCH(DeepNorm, 5)
 ASC_SCRATCH(Normalize, 3)
+ASC_SCRATCH(FasterGelu, 3)
+ASC_SCRATCH(FasterGeluV2, 3)
+ASC_SCRATCH(Clamp, 1)
+ASC_SCRATCH(Fma, 2)
+ASC_SCRATCH(Rint, 1)
+ASC_SCRATCH(SinCos, 5)
+ASC_SCRATCH(IsNan, 1)
+ASC_SCRATCH(IsInf, 1)
+ASC_SCRATCH(IsFinite, 1)
+ASC_SCRATCH(LogicalNot, 1)
+ASC_SCRATCH(ReduceXorSum, 2)
 #undef ASC_SCRATCH
+
+/* The same under names of their own, and one size at a time. */
+inline void GetSiluTmpSize(const ge::Shape &shape, const uint32_t typeBytes, const bool reuse, uint32_t &most,
+                           uint32_t &least) {
+    GetSiluMaxMinTmpSize(shape, typeBytes, reuse, most, least);
+}
+inline void GetSwishTmpSize(const ge::Shape &shape, const uint32_t typeBytes, const bool reuse, uint32_t &most,
+                            uint32_t &least) {
+    GetSwishMaxMinTmpSize(shape, typeBytes, reuse, most, least);
+}
+inline uint32_t GetDropOutMaxTmpSize(const ge::Shape &shape, const uint32_t, const bool) {
+    return std::max(asc_host::scratch_of(shape, 2), 2 * asc_host::SCRATCH_STEP);
+}
+inline uint32_t GetDropOutMinTmpSize(const ge::Shape &, const uint32_t, const bool) {
+    return 2 * asc_host::SCRATCH_STEP;
+}
+
+/* Reductions along a pattern. */
+enum class ReducePattern : uint32_t { AR, RA, R, ARA, ARAR, ARARA, ARARAR, ARARARA, ARARARAR, RAR, RARA };
+#define ASC_SCRATCH_OF_PATTERN(name)                                                                            \
+    inline void Get##name##MaxMinTmpSize(const ge::Shape &shape, const ge::DataType, ReducePattern, const bool, \
+                                         const bool, uint32_t &most, uint32_t &least) {                         \
+        asc_host::scratch_range(shape, 1, most, least);                                                         \
+    }
+ASC_SCRATCH_OF_PATTERN(ReduceSum)
+ASC_SCRATCH_OF_PATTERN(ReduceMean)
+ASC_SCRATCH_OF_PATTERN(ReduceMax)
+ASC_SCRATCH_OF_PATTERN(ReduceMin)
+ASC_SCRATCH_OF_PATTERN(ReduceProd)
+ASC_SCRATCH_OF_PATTERN(ReduceAny)
+ASC_SCRATCH_OF_PATTERN(ReduceAll)
+#undef ASC_SCRATCH_OF_PATTERN
 
 inline void GetPowerMaxMinTmpSize(const ge::Shape &x, const ge::Shape &, const bool, const uint32_t, const bool,
                                   uint32_t &most, uint32_t &least) {

@@ -14,15 +14,13 @@ struct NormalizeConfig {
     bool isNoBeta = false, isNoGamma = false, isOnlyOutput = false;
 };
 constexpr NormalizeConfig NLCFG_NORM = {};
-/* One step over abComputeLength elements; nRec is one over the number of steps so far. */
-struct WelfordUpdateParam {
-    uint32_t rnLength = 0, abLength = 0, abComputeLength = 0;
-    float nRec = 0;
+struct LayerNormPara {
+    uint32_t aLength = 0, rLength = 0, rLengthWithPadding = 0;
 };
-struct WelfordUpdateConfig {
-    bool isInplace = false;
+struct LayerNormConfig {
+    bool isNoBeta = false, isNoGamma = false, isOnlyOutput = false;
 };
-constexpr WelfordUpdateConfig WFUPDATE_DEFAULT_CFG = {};
+constexpr LayerNormConfig LNCFG_NORM = {};
 
 }  // namespace AscendC
 
@@ -56,7 +54,8 @@ inline void layer_norm_rows(T *y, T *means, T *variances, const T *gamma, const 
     }
 }
 
-inline Rows rows_of_layer(const AscendC::LayerNormTiling &t) {
+template <typename Tiling>
+inline Rows rows_of_layer(const Tiling &t) {
     return {t.bLength * t.sLength, t.hLength, t.originalHLength ? t.originalHLength : t.hLength};
 }
 
@@ -91,12 +90,51 @@ inline void LayerNorm(const LocalTensor<T> &dst, const LocalTensor<T> &mean, con
     LayerNorm<T, isReuseSource>(dst, mean, variance, x, gamma, beta, epsilon, tiling, w);
 }
 
+/* Of aLength rows of rLength elements, rLengthWithPadding apart; the third result is 1 / sqrt(variance + epsilon). */
+template <typename U, typename T, bool isReuseSource = false, const LayerNormConfig &config = LNCFG_NORM>
+inline void LayerNorm(const LocalTensor<T> &dst, const LocalTensor<float> &mean, const LocalTensor<float> &rstd,
+                      const LocalTensor<T> &x, const LocalTensor<U> &gamma, const LocalTensor<U> &beta,
+                      const float epsilon, const LayerNormPara &para, const LayerNormSeparateTiling &,
+                      asc_cpu::Where w = asc_cpu::Where::here()) {
+    const asc_cpu::Rows rows{para.aLength, para.rLengthWithPadding ? para.rLengthWithPadding : para.rLength,
+                             para.rLength};
+    T *const y = dst.data();
+    float *const m = mean.data(), *const r = rstd.data();
+    const T *const from = x.data();
+    const U *const g = config.isNoGamma ? nullptr : gamma.data(), *const b = config.isNoBeta ? nullptr : beta.data();
+    const asc_cpu::Operand nothing = x.reads(0);
+    asc_cpu::issue(PIPE_V, "LayerNorm", w,
+                   {dst.writes(rows.size()), mean.writes(rows.m), rstd.writes(rows.m), x.reads(rows.size()),
+                    g ? gamma.reads(rows.used) : nothing, b ? beta.reads(rows.used) : nothing},
+                   [=] {
+                       for (uint32_t row = 0; row < rows.m; row++) {
+                           const std::vector<double> v = asc_cpu::copy_row(from, rows, row);
+                           const asc_cpu::Moments moments = asc_cpu::moments_of(v);
+                           const double factor = 1.0 / std::sqrt(moments.variance + double(epsilon));
+                           m[row] = float(moments.mean), r[row] = float(factor);
+                           for (uint32_t i = 0; i < rows.columns; i++)
+                               y[rows.at(row, i)] = i < rows.used
+                                                        ? T((v[i] - moments.mean) * factor * (g ? double(g[i]) : 1) +
+                                                            (b ? double(b[i]) : 0))
+                                                        : T(0.0f);
+                       }
+                   });
+}
+template <typename U, typename T, bool isReuseSource = false, const LayerNormConfig &config = LNCFG_NORM>
+inline void LayerNorm(const LocalTensor<T> &dst, const LocalTensor<float> &mean, const LocalTensor<float> &rstd,
+                      const LocalTensor<T> &x, const LocalTensor<U> &gamma, const LocalTensor<U> &beta,
+                      const LocalTensor<uint8_t> &scratch, const float epsilon, const LayerNormPara &para,
+                      const LayerNormSeparateTiling &tiling, asc_cpu::Where w = asc_cpu::Where::here()) {
+    asc_cpu::take_scratch(scratch, scratch.GetSize(), w);
+    LayerNorm<U, T, isReuseSource, config>(dst, mean, rstd, x, gamma, beta, epsilon, para, tiling, w);
+}
+
 /* LayerNorm of alpha * x + gx; the third result is 1 / sqrt(variance + epsilon). */
 template <typename T, bool isReuseSource = false, bool isBasicBlock = false>
 inline void DeepNorm(const LocalTensor<T> &dst, const LocalTensor<T> &mean, const LocalTensor<T> &rstd,
                      const LocalTensor<T> &x, const LocalTensor<T> &gx, const LocalTensor<T> &beta,
                      const LocalTensor<T> &gamma, const asc_cpu::Same<T> alpha, const asc_cpu::Same<T> epsilon,
-                     const LayerNormTiling &tiling, asc_cpu::Where w = asc_cpu::Where::here()) {
+                     const DeepNormTiling &tiling, asc_cpu::Where w = asc_cpu::Where::here()) {
     const asc_cpu::Rows rows = asc_cpu::rows_of_layer(tiling);
     const double eps = double(epsilon), factor = double(alpha);
     T *const y = dst.data(), *const m = mean.data(), *const v = rstd.data();
@@ -115,7 +153,7 @@ template <typename T, bool isReuseSource = false, bool isBasicBlock = false>
 inline void DeepNorm(const LocalTensor<T> &dst, const LocalTensor<T> &mean, const LocalTensor<T> &rstd,
                      const LocalTensor<T> &x, const LocalTensor<T> &gx, const LocalTensor<T> &beta,
                      const LocalTensor<T> &gamma, const LocalTensor<uint8_t> &scratch, const asc_cpu::Same<T> alpha,
-                     const asc_cpu::Same<T> epsilon, const LayerNormTiling &tiling,
+                     const asc_cpu::Same<T> epsilon, const DeepNormTiling &tiling,
                      asc_cpu::Where w = asc_cpu::Where::here()) {
     asc_cpu::take_scratch(scratch, scratch.GetSize(), w);
     DeepNorm<T, isReuseSource, isBasicBlock>(dst, mean, rstd, x, gx, beta, gamma, alpha, epsilon, tiling, w);
@@ -185,37 +223,6 @@ inline void Normalize(const LocalTensor<T> &dst, const LocalTensor<float> &rstd,
                       const NormalizePara &para, asc_cpu::Where w = asc_cpu::Where::here()) {
     asc_cpu::take_scratch(scratch, scratch.GetSize(), w);
     Normalize<U, T, isReuseSource, config>(dst, rstd, mean, variance, x, gamma, beta, epsilon, para, w);
-}
-
-/* Running means and sums of squared distances, one element of each row further. */
-template <typename T, typename U, bool isReuseSource = false, const WelfordUpdateConfig &config = WFUPDATE_DEFAULT_CFG>
-inline void WelfordUpdate(const LocalTensor<U> &mean, const LocalTensor<U> &variance, const LocalTensor<U> &meanBefore,
-                          const LocalTensor<U> &varianceBefore, const LocalTensor<T> &x, const WelfordUpdateParam &p,
-                          asc_cpu::Where w = asc_cpu::Where::here()) {
-    const uint64_t n = uint64_t(p.rnLength) * p.abLength;
-    U *const m = mean.data(), *const v = variance.data();
-    const U *const m0 = meanBefore.data(), *const v0 = varianceBefore.data();
-    const T *const from = x.data();
-    asc_cpu::issue(PIPE_V, "WelfordUpdate", w,
-                   {mean.writes(n), variance.writes(n), meanBefore.reads(n), varianceBefore.reads(n), x.reads(n)}, [=] {
-                       for (uint32_t row = 0; row < p.rnLength; row++)
-                           for (uint32_t k = 0; k < p.abLength; k++) {
-                               const uint64_t i = uint64_t(row) * p.abLength + k;
-                               const double before = double(m0[i]), distance = double(from[i]) - before;
-                               const double after = before + distance * double(p.nRec);
-                               const bool counts = k < p.abComputeLength;
-                               const double square = double(v0[i]) + distance * (double(from[i]) - after);
-                               m[i] = U(counts ? after : before), v[i] = U(counts ? square : double(v0[i]));
-                           }
-                   });
-}
-template <typename T, typename U, bool isReuseSource = false, const WelfordUpdateConfig &config = WFUPDATE_DEFAULT_CFG>
-inline void WelfordUpdate(const LocalTensor<U> &mean, const LocalTensor<U> &variance, const LocalTensor<U> &meanBefore,
-                          const LocalTensor<U> &varianceBefore, const LocalTensor<T> &x,
-                          const LocalTensor<uint8_t> &scratch, const WelfordUpdateParam &p,
-                          asc_cpu::Where w = asc_cpu::Where::here()) {
-    asc_cpu::take_scratch(scratch, scratch.GetSize(), w);
-    WelfordUpdate<T, U, isReuseSource, config>(mean, variance, meanBefore, varianceBefore, x, p, w);
 }
 
 }  // namespace AscendC

@@ -42,13 +42,16 @@ template <typename T, typename F>
 inline void reduce_rows(const char *name, const LocalTensor<T> &y, const LocalTensor<T> &x, uint32_t rows,
                         uint32_t inner, uint32_t n, Where w, F f) {
     const uint64_t written = align_up(rows, lanes_of_block<T>);
-    need_parameter(n <= inner, name, "n is not more than inner");
+    need_parameter(n <= inner && n > 0, name, "n is 1 to inner");
+    need_parameter(inner % lanes_of_block<T> == 0, name, "inner is a number of whole blocks of 32 bytes");
     T *const to = y.data();
     const T *const from = x.data();
-    issue(PIPE_V, name, w,
-          {y.writes(std::min<uint64_t>(written, std::max(rows, y.GetSize()))), x.reads(uint64_t(rows) * inner)}, [=] {
-              for (uint32_t row = 0; row < rows; row++) to[row] = T(f(from + uint64_t(row) * inner, n));
-          });
+    const uint64_t filled = std::min<uint64_t>(written, std::max(rows, y.GetSize()));
+    issue(PIPE_V, name, w, {y.writes(filled), x.reads(uint64_t(rows) * inner)}, [=] {
+        std::vector<T> made(filled, T(0.0f));
+        for (uint32_t row = 0; row < rows; row++) made[row] = T(f(from + uint64_t(row) * inner, n));
+        std::copy(made.begin(), made.end(), to);
+    });
 }
 template <typename T>
 inline Wide<T> sum_of(const T *x, uint32_t n) {

@@ -174,6 +174,26 @@ constexpr MatmulConfig GetMMConfig(const Params &...params) {
     return c;
 }
 
+/* A configuration with a tiling that the compiler knows: a Matmul of it needs none of the host's. */
+struct MatmulApiStaticTiling {
+    int32_t usedCoreNum = 1, M = 0, N = 0, Ka = 0, Kb = 0, singleCoreM = 0, singleCoreN = 0, singleCoreK = 0;
+    int32_t baseM = 0, baseN = 0, baseK = 0, depthA1 = 1, depthB1 = 1, stepM = 1, stepN = 1, stepKa = 1, stepKb = 1;
+    int32_t isBias = 0, transLength = 0, iterateOrder = 0, dbL0A = 2, dbL0B = 2, dbL0C = 1;
+    int32_t shareMode = 0, shareL1Size = 0, shareL0CSize = 0, shareUbSize = 0, batchM = 0, batchN = 0, singleBatchM = 0;
+    int32_t singleBatchN = 0, depthAL1CacheUB = 0, depthBL1CacheUB = 0;
+    MatmulConfig cfg;
+};
+template <class A, class B, class C, class Bias = C>
+constexpr MatmulApiStaticTiling GetMatmulApiTiling(const MatmulConfig &config, int32_t = 524288) {
+    MatmulApiStaticTiling t;
+    t.cfg = config;
+    t.M = t.singleCoreM = int32_t(config.singleCoreM), t.N = t.singleCoreN = int32_t(config.singleCoreN);
+    t.Ka = t.Kb = t.singleCoreK = int32_t(config.singleCoreK);
+    t.baseM = int32_t(config.basicM), t.baseN = int32_t(config.basicN), t.baseK = int32_t(config.basicK);
+    t.isBias = config.enableSetBias;
+    return t;
+}
+
 constexpr MatmulConfig CFG_NORM = GetNormalConfig();
 constexpr MatmulConfig CFG_MDL = GetMDLConfig();
 constexpr MatmulConfig CFG_IBSHARE_NORM = GetIBShareNormConfig();
@@ -181,15 +201,50 @@ constexpr MatmulConfig MM_CFG_BB = GetBasicConfig(128, 128, 128);
 
 }  // namespace AscendC
 
+namespace asc_cpu {
+
+/* What a Matmul's template argument says. */
+constexpr const AscendC::MatmulConfig &config_of(const AscendC::MatmulConfig &c) {
+    return c;
+}
+constexpr const AscendC::MatmulConfig &config_of(const AscendC::MatmulApiStaticTiling &c) {
+    return c.cfg;
+}
+template <typename T>
+constexpr bool is_static_tiling =
+    std::is_same_v<std::remove_cv_t<std::remove_reference_t<T>>, AscendC::MatmulApiStaticTiling>;
+/* The same as a tiling of the host. */
+template <typename Tiling>
+inline Tiling tiling_of(const AscendC::MatmulApiStaticTiling &s) {
+    Tiling t;
+    t.usedCoreNum = s.usedCoreNum, t.M = s.M, t.N = s.N, t.Ka = s.Ka, t.Kb = s.Kb;
+    t.singleCoreM = s.singleCoreM, t.singleCoreN = s.singleCoreN, t.singleCoreK = s.singleCoreK;
+    t.baseM = s.baseM, t.baseN = s.baseN, t.baseK = s.baseK, t.depthA1 = s.depthA1, t.depthB1 = s.depthB1;
+    t.stepM = s.stepM, t.stepN = s.stepN, t.stepKa = s.stepKa, t.stepKb = s.stepKb, t.isBias = s.isBias;
+    t.iterateOrder = s.iterateOrder, t.dbL0A = s.dbL0A, t.dbL0B = s.dbL0B, t.dbL0C = s.dbL0C;
+    return t;
+}
+
+}  // namespace asc_cpu
+
 /* Names that kernels use without the namespace. */
 using AscendC::CFG_IBSHARE_NORM;
 using AscendC::CFG_MDL;
 using AscendC::CFG_NORM;
 using AscendC::GetBasicConfig;
 using AscendC::GetIBShareNormConfig;
+using AscendC::GetMatmulApiTiling;
 using AscendC::GetMDLConfig;
+using AscendC::GetMMConfig;
 using AscendC::GetNormalConfig;
 using AscendC::GetSpecialBasicConfig;
 using AscendC::GetSpecialMDLConfig;
+using AscendC::MatmulApiStaticTiling;
+using AscendC::MatmulBatchParams;
+using AscendC::MatmulBiasParams;
 using AscendC::MatmulConfig;
+using AscendC::MatmulConfigMode;
+using AscendC::MatmulFuncParams;
+using AscendC::MatmulQuantParams;
+using AscendC::MatmulShapeParams;
 using AscendC::MM_CFG_BB;

@@ -47,7 +47,10 @@ class Matmul {
     void Init(const Tiling &tiling, TPipe * = nullptr) {
         asc_cpu::mark_cube_code<TC>();
         if constexpr (std::is_pointer_v<Tiling>) {
-            if (tiling) Init(*tiling);
+            if (tiling)
+                Init(*tiling);
+            else if constexpr (asc_cpu::is_static_tiling<decltype(config)>)
+                Init(asc_cpu::tiling_of<AscendC::TCubeTiling>(config));
         } else {
             static_assert(sizeof(Tiling) >= sizeof(tiling_), "the tiling of a Matmul is TCubeTiling");
             std::memcpy(static_cast<void *>(&tiling_), &tiling, sizeof tiling_);
@@ -212,7 +215,8 @@ class Matmul {
             const asc_cpu::BatchLayout la = layout_a(step_a), lb = layout_b(step_b), lc = layout_c(step_c);
             move<TA>(a, la.offset(i / (n / batch_a)));
             move<TB>(b, lb.offset(i / (n / batch_b)));
-            if (bias.set && config.isBiasBatch) move<TBias>(bias, uint64_t(i) * tiles_.shape.single_n);
+            if (bias.set && asc_cpu::config_of(config).isBiasBatch)
+                move<TBias>(bias, uint64_t(i) * tiles_.shape.single_n);
             tiles_.row_a = la.row, tiles_.row_b = lb.row;
             all(c, a, b, bias, {lc.offset(i), lc.row, false, 16}, atomic, w);
         }

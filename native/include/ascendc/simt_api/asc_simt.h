@@ -1,0 +1,136 @@
+/* simt_api/asc_simt.h: SIMT functions under the names of C. Our own implementation of public names. */
+#pragma once
+
+#include "../kernel_operator.h"
+
+using dim3 = asc_cpu::simt::Dim3;
+inline asc_cpu::simt::Index3 &threadIdx = asc_cpu::simt::the_thread;
+inline asc_cpu::simt::Index3 &blockIdx = asc_cpu::simt::the_block;
+inline dim3 &blockDim = asc_cpu::simt::the_threads;
+inline dim3 &gridDim = asc_cpu::simt::the_grid;
+constexpr int32_t warpSize = 32;
+
+template <auto function, typename... Args>
+inline void asc_vf_call(const asc_cpu::simt::Placed &threads, Args &&...args) {
+    asc_cpu::simt::call<function>(threads, args...);
+}
+/* A function on registers, which takes all of the arguments. */
+template <auto function, typename First, typename... Args,
+          typename = std::enable_if_t<std::is_invocable_v<decltype(function), First, Args...>>>
+inline void asc_vf_call(First &&first, Args &&...args) {
+    AscendC::VF_CALL<function>(first, args...);
+}
+inline void asc_syncthreads(asc_cpu::Where w = asc_cpu::Where::here()) {
+    AscendC::Simt::ThreadBarrier(w);
+}
+inline void __syncthreads(asc_cpu::Where w = asc_cpu::Where::here()) {
+    AscendC::Simt::ThreadBarrier(w);
+}
+inline void asc_threadfence() {}
+inline void asc_threadfence_block() {}
+inline void __threadfence() {}
+inline void __threadfence_block() {}
+
+#define ASC_C_ATOMIC(c_name, other_name, name)                \
+    template <typename T>                                     \
+    inline T c_name(T *address, asc_cpu::Same<T> value) {     \
+        return AscendC::Simt::name(address, value);           \
+    }                                                         \
+    template <typename T>                                     \
+    inline T other_name(T *address, asc_cpu::Same<T> value) { \
+        return AscendC::Simt::name(address, value);           \
+    }
+ASC_C_ATOMIC(asc_atomic_add, atomicAdd, AtomicAdd)
+ASC_C_ATOMIC(asc_atomic_sub, atomicSub, AtomicSub)
+ASC_C_ATOMIC(asc_atomic_exch, atomicExch, AtomicExch)
+ASC_C_ATOMIC(asc_atomic_max, atomicMax, AtomicMax)
+ASC_C_ATOMIC(asc_atomic_min, atomicMin, AtomicMin)
+ASC_C_ATOMIC(asc_atomic_and, atomicAnd, AtomicAnd)
+ASC_C_ATOMIC(asc_atomic_or, atomicOr, AtomicOr)
+ASC_C_ATOMIC(asc_atomic_xor, atomicXor, AtomicXor)
+ASC_C_ATOMIC(asc_atomic_inc, atomicInc, AtomicInc)
+ASC_C_ATOMIC(asc_atomic_dec, atomicDec, AtomicDec)
+#undef ASC_C_ATOMIC
+template <typename T>
+inline T asc_atomic_cas(T *address, asc_cpu::Same<T> expected, asc_cpu::Same<T> value) {
+    return AscendC::Simt::AtomicCas(address, expected, value);
+}
+template <typename T>
+inline T atomicCAS(T *address, asc_cpu::Same<T> expected, asc_cpu::Same<T> value) {
+    return AscendC::Simt::AtomicCas(address, expected, value);
+}
+
+/* Loads and stores with a hint for caches, of which there is none. */
+#define ASC_LOAD(name)                \
+    template <typename T>             \
+    inline T name(const T *address) { \
+        return *address;              \
+    }
+#define ASC_STORE(name)                                    \
+    template <typename T>                                  \
+    inline void name(T *address, asc_cpu::Same<T> value) { \
+        *address = value;                                  \
+    }
+ASC_LOAD(asc_ldca)
+ASC_LOAD(asc_ldcg)
+ASC_LOAD(asc_ldcs)
+ASC_LOAD(asc_ldcv)
+ASC_LOAD(__ldg)
+ASC_STORE(asc_stcg)
+ASC_STORE(asc_stcs)
+ASC_STORE(asc_stwb)
+ASC_STORE(asc_stwt)
+ASC_STORE(__stg)
+#undef ASC_LOAD
+#undef ASC_STORE
+
+inline int32_t __popc(uint32_t x) {
+    return AscendC::Simt::Popc(x);
+}
+inline int32_t __popcll(uint64_t x) {
+    return AscendC::Simt::Popc(x);
+}
+inline int32_t __clz(int32_t x) {
+    return AscendC::Simt::Clz(x);
+}
+inline int32_t __ffs(int32_t x) {
+    return AscendC::Simt::Ffs(x);
+}
+inline float rsqrtf(float x) {
+    return AscendC::Simt::Rsqrt(x);
+}
+inline float __expf(float x) {
+    return std::exp(x);
+}
+inline float __logf(float x) {
+    return std::log(x);
+}
+inline float __fdividef(float a, float b) {
+    return a / b;
+}
+
+#define ASC_VECTORS(type, name)                                             \
+    struct name##2 {                                                        \
+        type x, y;                                                          \
+    };                                                                      \
+    struct name##3 {                                                        \
+        type x, y, z;                                                       \
+    };                                                                      \
+    struct alignas(sizeof(type) * 4 < 16 ? sizeof(type) * 4 : 16) name##4 { \
+        type x, y, z, w;                                                    \
+    };                                                                      \
+    inline name##2 make_##name##2(type x, type y) {                         \
+        return {x, y};                                                      \
+    }                                                                       \
+    inline name##3 make_##name##3(type x, type y, type z) {                 \
+        return {x, y, z};                                                   \
+    }                                                                       \
+    inline name##4 make_##name##4(type x, type y, type z, type w) {         \
+        return {x, y, z, w};                                                \
+    }
+ASC_VECTORS(int32_t, int)
+ASC_VECTORS(uint32_t, uint)
+ASC_VECTORS(int64_t, long)
+ASC_VECTORS(uint64_t, ulong)
+ASC_VECTORS(float, float)
+#undef ASC_VECTORS
