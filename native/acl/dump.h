@@ -7,10 +7,16 @@
 
 /* ---- what is asked for (dump_state.c) ---- */
 
-/* From the acl.json of aclInit: takes the settings, which may be NULL, over. */
-void asc_dump_begin_with(asc_dump_settings *settings);
-/* aclFinalize. */
-void asc_dump_end(void);
+typedef enum asc_dump_phase {
+    ASC_DUMP_OFF,
+    ASC_DUMP_BY_INIT,  /* until aclFinalize, as the acl.json of aclInit asked */
+    ASC_DUMP_BY_CALLS, /* from aclmdlInitDump to aclmdlFinalizeDump */
+    ASC_DUMP_ANY,
+} asc_dump_phase;
+
+/* From one phase to another, with its settings (NULL: none), which it takes over. Returns the phase before; when that
+ * was not `from`, nothing changed. */
+asc_dump_phase asc_dump_move(asc_dump_phase from, asc_dump_phase to, asc_dump_settings *settings);
 /* A reference to the settings in force, or NULL. */
 asc_dump_settings *asc_dump_settings_now(void);
 

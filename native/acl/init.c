@@ -74,7 +74,7 @@ aclError aclInit(const char *configPath) {
     if (again)
         asc_dump_settings_release(dump);
     else {
-        asc_dump_begin_with(dump);
+        if (dump) asc_dump_move(ASC_DUMP_OFF, ASC_DUMP_BY_INIT, dump);
         asc_config_apply(config, configPath);
         call_back(true, config);
     }
@@ -99,7 +99,7 @@ static aclError finalize(uint64_t *left) {
     call_back(false, NULL);
     asc_profile_end();
     asc_om_unload_all();
-    asc_dump_end();
+    asc_dump_move(ASC_DUMP_ANY, ASC_DUMP_OFF, NULL);
     asc_devices_close();
     asc_handle_report_left();
     asc_memory_report_left();
