@@ -41,6 +41,7 @@ LIBRARIES = (
     "ascend_protobuf",
     "atb",
     "ascend_hal",
+    "ascend_dump_parser",
     # Of projects of operators: what they link of the host's functions is in headers.
     "exe_graph",
     "register",

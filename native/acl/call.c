@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "context.h"
+#include "dump.h"
 #include "memory.h"
 
 asc_acl_call *asc_acl_call_new(asc_om *om) {
@@ -16,6 +18,7 @@ asc_acl_call *asc_acl_call_new(asc_om *om) {
     call->om = om;
     call->n_in = om->n_inputs;
     call->n_out = om->n_outputs;
+    call->device = asc_peek_context() ? asc_peek_context()->device : 0;
     return call;
 }
 
@@ -61,7 +64,9 @@ aclError asc_acl_call_run(void *argument) {
         asc_aipp_run(one->parameters, at[one->input], one->dims, one->images);
         at[one->input] = one->images;
     }
+    asc_dump_run *dumped = call->om->dump ? asc_dump_run_begin(call->om->dump, call->om, call->device) : NULL;
     aclError code = asc_chain_run(call->om, asc_acl_call_chain(call), (const void *const *)at, at + call->n_in);
+    asc_dump_run_end(dumped);
     if (at != few) free(at);
     return code;
 }

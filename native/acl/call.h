@@ -18,6 +18,7 @@ typedef struct asc_acl_call {
     asc_om *om;       /* a reference */
     asc_chain *chain; /* NULL: the model's own */
     uint32_t n_in, n_out;
+    int32_t device;
     asc_call_images *images;
     void *addresses[]; /* as programs see them: n_in, then n_out; pinned by asc_acl_call_pin */
 } asc_acl_call;

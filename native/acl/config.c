@@ -41,7 +41,6 @@ aclError asc_config_read(const char *path, char **text) {
 static const struct {
     const char *key, *instead;
 } without_effect[] = {
-    {"dump", "ascend-om and ascend_ep.InferenceSession show the values of nodes"},
     {"max_opqueue_num", "single operators aren't cached by the queue"},
     {"err_msg_mode", "texts are always those of the thread"},
     {"GeFinalize", "nothing of the graph engine is kept"},

@@ -10,6 +10,7 @@
 #include "ascend_rt.h"
 #include "config.h"
 #include "context.h"
+#include "dump.h"
 #include "handle.h"
 #include "memory.h"
 #include "model.h"
@@ -58,14 +59,22 @@ static void call_back(bool begin, const char *config) {
 aclError aclInit(const char *configPath) {
     ASC_ENTER();
     char *config = NULL;
+    asc_dump_settings *dump = NULL;
     if (configPath && *configPath) {
         aclError code = asc_config_read(configPath, &config);
-        if (code != ACL_SUCCESS) return code;
+        if (code == ACL_SUCCESS && !asc_init_count()) code = asc_dump_settings_read(config, configPath, &dump);
+        if (code != ACL_SUCCESS) {
+            free(config);
+            return code;
+        }
     }
     pthread_mutex_lock(&state.lock);
     bool again = state.count++ > 0;
     pthread_mutex_unlock(&state.lock);
-    if (!again) {
+    if (again)
+        asc_dump_settings_release(dump);
+    else {
+        if (dump) asc_dump_move(ASC_DUMP_OFF, ASC_DUMP_BY_INIT, dump);
         asc_config_apply(config, configPath);
         call_back(true, config);
     }
@@ -90,6 +99,7 @@ static aclError finalize(uint64_t *left) {
     call_back(false, NULL);
     asc_profile_end();
     asc_om_unload_all();
+    asc_dump_move(ASC_DUMP_ANY, ASC_DUMP_OFF, NULL);
     asc_devices_close();
     asc_handle_report_left();
     asc_memory_report_left();

@@ -88,6 +88,20 @@ const char *asc_json_find(const char *text, const char *key, char *value, size_t
     return NULL;
 }
 
+void asc_json_text(const char *value, char *text, size_t bytes) {
+    const char *bad, *at = blanks(value), *end = behind(at, 0, &bad);
+    size_t used = 0;
+    if (end && *at == '"') {
+        at++;
+        end--;
+    }
+    for (; end && at < end && used + 1 < bytes; at++) {
+        if (*at == '\\' && at + 1 < end && strchr("\"\\/", at[1])) at++;
+        text[used++] = *at;
+    }
+    if (bytes) text[used] = 0;
+}
+
 const char *asc_json_element(const char *array, size_t index) {
     const char *bad, *at = blanks(array);
     if (*at != '[') return NULL;

@@ -6,11 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dump.h"
+
 static struct {
     pthread_rwlock_t lock;
     asc_om **items; /* by number less one; NULL: unloaded */
     uint32_t count;
 } loaded = {.lock = PTHREAD_RWLOCK_INITIALIZER};
+
+static void note_file(asc_om *om, const char *path) {
+    const char *slash = strrchr(path, '/'), *begin = slash ? slash + 1 : path, *dot = strrchr(begin, '.');
+    snprintf(om->file, sizeof om->file, "%.*s", (int)(dot && dot > begin ? (size_t)(dot - begin) : strlen(begin)),
+             begin);
+}
 
 aclError asc_om_open(const char *path, asc_om **made) {
     asc_options options = {.struct_bytes = sizeof options};
@@ -18,7 +26,11 @@ aclError asc_om_open(const char *path, asc_om **made) {
     asc_model *model;
     char doing[400];
     int32_t code = asc_model_open(path, &options, &model, &status);
-    if (code == ASC_OK) return asc_om_describe(model, made);
+    if (code == ASC_OK) {
+        aclError described = asc_om_describe(model, made);
+        if (described == ACL_SUCCESS) note_file(*made, path);
+        return described;
+    }
     snprintf(doing, sizeof doing, "%s can't be loaded", path);
     return asc_runtime_fail(code, &status, doing);
 }
@@ -33,6 +45,7 @@ aclError asc_om_from_memory(const void *bytes, size_t size, asc_om **made) {
 }
 
 aclError asc_om_load(asc_om *om, uint32_t *id) {
+    om->dump = asc_dump_new(om, false);
     pthread_rwlock_wrlock(&loaded.lock);
     asc_om **items = realloc(loaded.items, (loaded.count + 1) * sizeof *items);
     if (items) {

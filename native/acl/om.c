@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dump.h"
 #include "model.h"
 #include "run.h"
 
@@ -12,6 +13,7 @@ asc_om *asc_om_retain(asc_om *om) {
 
 void asc_om_release(asc_om *om) {
     if (atomic_fetch_sub(&om->uses, 1) != 1) return;
+    asc_dump_free(om->dump);
     if (om->fixed) asc_chain_free(om, om->fixed);
     if (om->model) asc_model_release(om->model);
     free(om->inputs);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "dump.h"
 #include "error.h"
 
 #define DEEPEST 4
@@ -23,6 +24,7 @@ aclError asc_op_add(asc_om *om) {
         asc_om_release(om);
         return asc_acl_fail(ACL_ERROR_OP_LOAD_FAILED, "the bundle is not of a single operator (atc --singleop)");
     }
+    om->dump = asc_dump_new(om, true);
     pthread_rwlock_wrlock(&all.lock);
     asc_om **items = realloc(all.items, (all.count + 1) * sizeof *items);
     if (items) {

@@ -146,9 +146,6 @@ NOT_HERE(aclmdlRIDebugJsonPrint, (aclmdlRI modelRI, const char *path, uint32_t f
 NOT_HERE(aclmdlGetFirstAippInfo, (uint32_t modelId, size_t index, aclAippInfo *aippInfo), AIPP);
 
 #define DUMP "the values of nodes are shown by ascend-om and by ascend_ep.InferenceSession"
-NOT_HERE(aclmdlInitDump, (void), DUMP);
-NOT_HERE(aclmdlSetDump, (const char *dumpCfgPath), DUMP);
-NOT_HERE(aclmdlFinalizeDump, (void), DUMP);
 NOT_HERE(aclGenGraphAndDumpForOp,
          (const char *opType, int numInputs, const aclTensorDesc *const inputDesc[],
           const aclDataBuffer *const inputs[], int numOutputs, const aclTensorDesc *const outputDesc[],

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "asc_watch.h"
 #include "lent.h"
 #include "model.h"
 #include "trace.h"
@@ -173,7 +174,31 @@ typedef struct run {
     uint32_t counters, thread;
     uint32_t at;
     int32_t code;
+    asc_watch_fn watch; /* NULL: nobody looks */
+    void *watcher;
 } run;
+
+static _Thread_local asc_watch_fn watching;
+static _Thread_local void *watching_for;
+
+void asc_watch_calls(asc_watch_fn watch, void *user) {
+    watching = watch;
+    watching_for = user;
+}
+
+static void show_call(const run *r, uint32_t i, int32_t done) {
+    const asc_bound *b = r->bound;
+    const asc_call *call = &r->context->calls[i];
+    asc_watched_call shown = {.model = b->model,
+                              .insn = asc_bound_partition(b)->first_insn + i,
+                              .n_in = call->n_in,
+                              .n_out = call->n_out,
+                              .in = call->in,
+                              .out = call->out,
+                              .done = done,
+                              .code = done ? r->code : ASC_OK};
+    r->watch(r->watcher, &shown);
+}
 
 /* What call i added to the counters, in the place of what they were before it. */
 static void count_call(const run *r, uint64_t *before, uint32_t i) {
@@ -194,10 +219,12 @@ static void run_calls(void *given) {
     if (ns) r->thread = asc_trace_thread();
     for (r->at = 0; r->at < b->n_insns; r->at++) {
         uint32_t i = r->at;
+        if (r->watch) show_call(r, i, 0);
         if (ns) ns[2 * i] = asc_clock_ns();
         r->code = b->runs[i](&r->context->calls[i]);
         if (ns) ns[2 * i + 1] = asc_clock_ns();
         if (r->counters) count_call(r, before, i);
+        if (r->watch) show_call(r, i, 1);
         if (b->model->flags & ASC_OPEN_LOW_MEMORY) drop_weights(b, i);
         if (r->code != ASC_OK) return;
     }
@@ -250,7 +277,7 @@ int32_t asc_execute(asc_bound *b, const void *const *in, void *const *out, uint6
         return asc_failf(status, ASC_E_MEMORY, "no memory for %lu bytes of temporaries",
                          b->arena_bytes + b->workspace_bytes);
     set_buffers(b, c, in, out);
-    run r = {.bound = b, .context = c, .ns = ns, .code = ASC_OK};
+    run r = {.bound = b, .context = c, .ns = ns, .code = ASC_OK, .watch = watching, .watcher = watching_for};
     if (traced) make_room(&r);
     b->regions = asc_lent_stay(b->model->threads, b->regions, run_calls, &r);
     if (traced) trace(&r, began);

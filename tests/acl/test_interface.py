@@ -39,6 +39,8 @@ SOUND = frozenset(
         "aclrtStreamStop",
         "aclrtSetExceptionInfoCallback",
         "aclopSetCompileFlag",
+        "aclmdlInitDump",
+        "aclmdlFinalizeDump",
         "aclrtPeekAtLastError",
         "aclrtGetLastError",
         "hi_mpi_sys_init",
@@ -47,8 +49,9 @@ SOUND = frozenset(
 )
 
 
-#: What libascend_ge calls of this library.
+#: What libascend_ge calls of this library, and what comparison tools do.
 ENGINE = {"asc_convert", "asc_acl_fail", "asc_enter", "asc_last_text", "asc_make_folder", "asc_remove_folder"}
+ENGINE |= {"ParseDumpProtoToJson"}
 
 
 @pytest.fixture(scope="module")

@@ -154,10 +154,10 @@ def test_times_of_kernels_are_written(
 def test_what_has_no_effect_is_said(
     bundles: dict[str, str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    given = ["--output", tmp_path, "--dump=1", "--dump_npy=1", "--energy_consumption=1", "--npu_id=3"]
+    given = ["--output", tmp_path, "--dump_npy=1", "--energy_consumption=1", "--npu_id=3"]
     status, text = said(capfd, "--model", bundles["static"], *given)
     assert status == 0
-    for option in ("dump", "dump_npy", "energy_consumption", "npu_id"):
+    for option in ("dump_npy", "energy_consumption", "npu_id"):
         assert f"[WARNING] --{option} has no effect" in text
     status, text = said(capfd, "--model", bundles["range"], "--dymShape=a:2,2;b:2,2")
     assert (status, "the size of output [s] isn't known before a run" in text) == (1, True)

@@ -17,6 +17,7 @@ from ascend_ep.runtime.options import SessionOptions
 from . import data_types
 from .descriptions import describe, most_elements, tensor_desc
 from .devices import check_device
+from .dumping import Dumper
 from .failure import Failure
 from .memory_summary import MemorySummary
 from .settings import read_settings
@@ -115,6 +116,7 @@ class InferenceSession:
         except AscendError as error:
             raise Failure.of(error) from error
         self._profiled = settings.profile is not None
+        self._dumper: Dumper | None = None
         self._say("INFO", f"load model {model_path} success")
         bundle = self._session.bundle
         self._shapes = ShapeChoice(bundle)
@@ -125,6 +127,9 @@ class InferenceSession:
         outputs = [e for e in bundle.edges if e.is_output]
         self._outputs = [describe(e, most_elements(e.dims, choices), where) for e in outputs]
         self._names = [d.name for d in self._outputs]
+        if settings.dumps:
+            path = self._options.acl_json_path
+            self._dumper = Dumper(self.model_path, path, self.device_id, self._shapes)
         self._types = [data_types.array_type(d.datatype) for d in self._inputs]
         self._summary = sumary()
         self._largest = self._shapes.largest()
@@ -248,6 +253,9 @@ class InferenceSession:
                 results = self._repeat(self._session.run, feed, options)
         except AscendError as error:
             raise Failure.of(error) from error
+        if self._dumper is not None:
+            for _ in range(options.loop):
+                self._dumper.run(feed, self._in_force)
         if options.log_level <= DEBUG:
             self._say("DEBUG", f"model aclExec cost : {self._summary.exec_time_list[-1]:f}")
         if self._custom_sizes:
@@ -386,6 +394,9 @@ class InferenceSession:
         session, self._session = self._session, None
         if self._profiled:
             self._say("INFO", f"profile written: {session.end_profiling()}")
+        if self._dumper is not None:
+            self._dumper.end()
+            self._dumper = None
         self._say("INFO", "unload model success, model Id is 1")
 
     def _finalize(self) -> None:

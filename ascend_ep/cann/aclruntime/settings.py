@@ -12,9 +12,11 @@ from .failure import Failure
 
 @dataclass(frozen=True)
 class Settings:
-    """profile: the folder for a trace, or None. remarks: what the file asks for in vain."""
+    """profile: the folder for a trace, or None. dumps: whether tensors are dumped. remarks: what has no
+    effect."""
 
     profile: Path | None = None
+    dumps: bool = False
     remarks: tuple[str, ...] = ()
 
 
@@ -34,7 +36,4 @@ def read_settings(path: str | os.PathLike[str] | None) -> Settings:
     if isinstance(profiler, dict) and profiler.get("switch") == "on":
         profile = Path(str(profiler.get("output") or "."))
     remarks = [f"acl.json: [{key}] has no effect here" for key in found if key not in ("profiler", "dump")]
-    dump = found.get("dump")
-    if isinstance(dump, dict) and (dump.get("dump_path") or dump.get("dump_list")):
-        remarks.append("acl.json: no layers are dumped here; `ascend-om diff --per-node` compares them")
-    return Settings(profile, tuple(remarks))
+    return Settings(profile, bool(found.get("dump")), tuple(remarks))

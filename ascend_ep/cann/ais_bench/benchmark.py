@@ -201,23 +201,26 @@ class Benchmark:
 
 
 def _settings_file(given: argparse.Namespace) -> str | None:
-    """--acl_json_path, or the file that --profiler writes."""
-    if given.acl_json_path is not None or not given.profiler:
+    """--acl_json_path, or the file that --profiler or --dump writes."""
+    if given.acl_json_path is not None or not (given.profiler or given.dump):
         return cast(str | None, given.acl_json_path)
-    folder = os.path.join(given.output, "profiler")
+    folder = os.path.join(given.output, "profiler" if given.profiler else "dump")
     path = os.path.join(given.output, "acl.json")
     try:
         os.makedirs(folder, 0o755, exist_ok=True)
         with open(path, "w") as file:
-            file.write(
-                json.dumps(
-                    {"profiler": {"switch": "on", "aicpu": "on", "output": folder, "aic_metrics": ""}},
-                    indent=4,
-                )
-            )
+            file.write(json.dumps(_asked(given, folder), indent=4))
     except OSError as error:
         raise Failure("E45008", path, error.strerror) from None
     return path
+
+
+def _asked(given: argparse.Namespace, folder: str) -> dict[str, Any]:
+    """The settings that --profiler or --dump stands for."""
+    if given.profiler:
+        return {"profiler": {"switch": "on", "aicpu": "on", "output": folder, "aic_metrics": ""}}
+    model = os.path.splitext(os.path.basename(given.model))[0]
+    return {"dump": {"dump_path": folder, "dump_mode": "all", "dump_list": [{"model_name": model}]}}
 
 
 def _one_ahead(items: Iterable[Any]) -> Iterator[Any]:

@@ -58,10 +58,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
 def _remark(given: argparse.Namespace) -> None:
     """A line for each option that has no effect here."""
     said = {
-        "dump": "no layers are dumped here; `ascend-om diff --per-node` compares them",
         "energy_consumption": "this machine's power isn't measured",
         "npu_id": "it names the chip whose power is measured; no power is",
-        "dump_npy": "no layers are dumped here",
+        "dump_npy": "msaccucmp of mindstudio-probe converts what --dump writes",
         "aipp_config": "no input of the model takes parameters of AIPP",
     }
     for option, why in said.items():
@@ -134,7 +133,7 @@ def parser() -> Parser:
         default=True,
         help="of no effect: names are unique",
     )
-    add("--dump", type=_switch, default=False, help="of no effect here")
+    add("--dump", type=_switch, default=False, help="write what operators read and write to OUTPUT/dump")
     add("--dump_npy", "--dump-npy", type=_switch, default=False, help="of no effect here")
     add("--acl_json_path", "--acl-json-path", "-acl", type=_file, help="settings file, instead of the two")
     axis = "--output_batchsize_axis", "--output-batchsize-axis", "-oba"

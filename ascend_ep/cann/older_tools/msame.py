@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -30,7 +31,7 @@ OPTIONS = {
     "loop": "runs, 1 to 100 (default 1)",
     "debug": "true: also describe the model",
     "profiler": "true: write the times of kernels to OUTPUT/profiler",
-    "dump": "true: of no effect, no layers are dumped here",
+    "dump": "true: write what operators read and write to OUTPUT/dump",
     "device": "number of the device (default 0)",
     "dymBatch": "2: the batch of a profile",
     "dymHW": "300,500: the height and width of a profile",
@@ -77,6 +78,8 @@ def read_options(words: Sequence[str]) -> dict[str, str]:
         raise Failure("E45001", "loop", f"it is 1 to {LONGEST_LOOP}")
     if found.get("outfmt", "BIN") not in ("TXT", "BIN"):
         raise Failure("E45001", "outfmt", f"[{found['outfmt']}] is neither TXT nor BIN")
+    if found.get("profiler") == found.get("dump") == "true":
+        raise Failure("E45002", "--profiler and --dump can't both be on")
     if sum(name in found for name in ("dymBatch", "dymHW", "dymDims", "dymShape")) > 1:
         raise Failure("E45002", "dymBatch, dymHW, dymDims and dymShape choose the same shapes")
     return found
@@ -96,10 +99,12 @@ class Run:
         self.given = given
         self.loop = _whole(given, "loop", 1)
         options = aclruntime.session_options(log_level=1 if given.get("debug") == "true" else 2)
-        if given.get("dump") == "true":
-            print("[WARN] --dump has no effect: no layers are dumped here")
         if given.get("profiler") == "true":
-            options.acl_json_path = self._profiler_settings()
+            options.acl_json_path = self._settings("profiler", {"switch": "on"}, "output")
+        elif given.get("dump") == "true":
+            model = Path(given["model"]).name.removesuffix(".om")
+            asked = {"dump_mode": "all", "dump_list": [{"model_name": model}]}
+            options.acl_json_path = self._settings("dump", asked, "dump_path")
         self.session = aclruntime.InferenceSession(given["model"], _whole(given, "device", 0), options)
         self._choose_shapes()
         if options.log_level == 1:
@@ -107,11 +112,15 @@ class Run:
         self.inputs = self.session.get_inputs()
         self.folder = self._make_folder()
 
-    def _profiler_settings(self) -> str:
-        folder = os.path.join(self.given["output"], "profiler")
-        os.makedirs(folder, exist_ok=True)
+    def _settings(self, section: str, asked: dict[str, Any], where: str) -> str:
+        """An acl.json that asks for this, with the folder of what is written as `where`."""
+        folder = os.path.join(self.given["output"], section)
         path = os.path.join(self.given["output"], "acl.json")
-        Path(path).write_text('{"profiler": {"switch": "on", "output": "' + folder + '"}}')
+        try:
+            os.makedirs(folder, exist_ok=True)
+            Path(path).write_text(json.dumps({section: {**asked, where: folder}}))
+        except OSError as error:
+            raise Failure("E45008", path, error.strerror) from None
         return path
 
     def _choose_shapes(self) -> None:

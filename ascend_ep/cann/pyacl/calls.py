@@ -43,6 +43,8 @@ def python_function(name: str, called: str, declaration: Declaration) -> Callabl
     def check(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         if len(arguments) == required:
             return arguments
+        if not required:  # CANN's look at no arguments where they take none
+            return ()
         if required - len(arguments) == 1 and name in _LAST_MAY_LACK:
             return (*arguments, None)
         names = ", ".join(snake_case(p.name) for p in given)

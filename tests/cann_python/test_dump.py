@@ -1,0 +1,287 @@
+"""Dumps of tensors, by acl.json and by aclmdlSetDump: folders, files and values as the documents describe."""
+
+from __future__ import annotations
+
+import csv
+import ctypes
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import acl_bundles
+import dump_files
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+from ascend_ep.cann.older_tools.msame import main as msame
+from ascend_ep.cann.pyacl.library import path as library_path
+from ascend_ep.cann.pyacl.modules import make
+from ascend_ep.cli.atc import main as atc
+
+#: A convolution whose result lies with channels last, as many as rows; a product with packed weights.
+IMAGE = """<ir_version: 8, opset_import: ["": 17]> image (float[1,3,8,8] x) => (float[1,5] y)
+    <float[8,3,3,3] w = {W}, float[8,5] m = {M}> {
+    c = Conv <kernel_shape = [3, 3], pads = [1, 1, 1, 1]> (x, w)  r = Relu(c)
+    s = Softplus(r)  g = GlobalMaxPool(s)  f = Flatten(g)  d = MatMul(f, m)  y = Softmax(d) }"""
+GATHER = """<ir_version: 8, opset_import: ["": 17]> gather (float[4,2] x, int64[3] i) => (float[3,2] y) {
+    a = Abs(x)  y = Gather(a, i) }"""
+NAMED = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.\d+\.\d+\.\d{16}")
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("dumped")
+    draw = np.random.default_rng(1)
+    image = IMAGE
+    for letter, shape in (("W", (8, 3, 3, 3)), ("M", (8, 5))):
+        numbers = ", ".join(f"{v:.4f}" for v in draw.standard_normal(shape).ravel())
+        image = image.replace(f"{{{letter}}}", f"{{{numbers}}}")
+    made = {}
+    for name, text in (("image", image), ("gather", GATHER)):
+        model = onnx.parser.parse_model(text)
+        for node in model.graph.node:
+            node.name = f"/{node.output[0]}/{node.op_type}"
+        onnx.save(model, folder / f"{name}.onnx")
+        fixed = ["--framework=5", "--soc_version=Ascend910B3", "--precision_mode_v2=origin"]
+        assert atc([f"--model={folder / name}.onnx", f"--output={folder / name}", *fixed]) == 0
+        made[name] = folder / f"{name}.om"
+    return made
+
+
+@pytest.fixture(scope="module")
+def acl() -> Iterator[Any]:
+    before = set(sys.modules)
+    made = make()
+    assert made.init() in (0, 100002)
+    assert made.rt.set_device(0) == 0
+    yield made
+    made.rt.reset_device(0)
+    made.finalize()
+    for name in set(sys.modules) - before:
+        if name.partition(".")[0] == "acl":
+            del sys.modules[name]
+
+
+@pytest.fixture
+def dump(acl: Any, tmp_path: Path) -> Iterator[Callable[..., tuple[int, Path]]]:
+    """aclmdlSetDump with such a section, whose folder is made; its code, and the folder."""
+    assert acl.mdl.init_dump() == 0
+
+    def call(**section: Any) -> tuple[int, Path]:
+        folder = tmp_path / "dump"
+        folder.mkdir(exist_ok=True)
+        path = tmp_path / "acl.json"
+        path.write_text(json.dumps({"dump": {"dump_path": str(folder), **section}}))
+        return acl.mdl.set_dump(str(path)), folder
+
+    yield call
+    assert acl.mdl.finalize_dump() == 0
+
+
+def execute(acl: Any, path: Path, *arrays: np.ndarray[Any, Any], times: int = 1) -> list[int]:
+    """The codes of executions of a model."""
+    model, code = acl.mdl.load_from_file(str(path))
+    assert code == 0, acl.get_recent_err_msg()
+    inputs, outputs = acl.mdl.create_dataset(), acl.mdl.create_dataset()
+    held = []
+    for array in arrays:
+        data = array.tobytes()
+        address, _ = acl.rt.malloc(len(data), 0)
+        acl.rt.memcpy(address, len(data), acl.util.bytes_to_ptr(data), len(data), 1)
+        acl.mdl.add_dataset_buffer(inputs, acl.create_data_buffer(address, len(data)))
+        held.append(address)
+    acl.mdl.add_dataset_buffer(outputs, acl.create_data_buffer(0, 0))
+    codes = [acl.mdl.execute(model, inputs, outputs) for _ in range(times)]
+    acl.mdl.unload(model)
+    held.append(acl.get_data_buffer_addr(acl.mdl.get_dataset_buffer(outputs, 0)))
+    for address in filter(None, held):
+        acl.rt.free(address)
+    return codes
+
+
+def reference(path: Path, feed: dict[str, Any]) -> dict[str, Any]:
+    """Every value of the source model, by onnxruntime."""
+    model = onnx.load(path.with_suffix(".onnx"))
+    known = {o.name for o in model.graph.output}
+    for node in model.graph.node:
+        model.graph.output.extend(onnx.ValueInfoProto(name=o) for o in node.output if o not in known)
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    names = [o.name for o in session.get_outputs()]
+    return dict(zip(names, session.run(names, feed), strict=True))
+
+
+X = np.random.default_rng(0).standard_normal((1, 3, 8, 8)).astype(np.float32)
+
+
+def test_every_operator_is_dumped_as_the_model_has_it(
+    acl: Any, dump: Callable[..., tuple[int, Path]], models: dict[str, Path]
+) -> None:
+    code, folder = dump(dump_mode="all", dump_list=[{"model_name": "image"}])
+    assert code == 0
+    assert execute(acl, models["image"], X, times=2) == [0, 0]
+    expected = reference(models["image"], {"x": X})
+    (time,) = folder.iterdir()
+    assert re.fullmatch(r"\d{14}", time.name)
+    (model,) = (time / "0" / "image").iterdir()
+    assert sorted(p.name for p in model.iterdir()) == ["0", "1"]
+    seen = set()
+    for path in (model / "0").iterdir():
+        assert NAMED.fullmatch(path.name)
+        header, inputs, outputs = dump_files.read(path)
+        assert (header.version, len(str(header.dump_time))) == ("2.0", 16)
+        (output,) = header.output
+        made = output.original_op.name.split("/")[1]  # the operator's first result
+        seen.add(made)
+        np.testing.assert_allclose(outputs[0], expected[made], atol=2e-6)
+        assert outputs[0].shape == expected[made].shape
+        if made == "d":
+            np.testing.assert_allclose(inputs[0].reshape(-1), expected["f"].reshape(-1), atol=2e-6)
+            product = inputs[0].reshape(1, 8) @ inputs[1].reshape(8, 5)  # of weights that were packed
+            np.testing.assert_allclose(product, expected["d"], atol=1e-5)
+    assert {"r", "d", "y"} <= seen
+
+
+def test_layers_steps_and_numbers(
+    acl: Any,
+    dump: Callable[..., tuple[int, Path]],
+    models: dict[str, Path],
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    layers = ["/y/Softmax", "/r/Relu", "/nowhere"]
+    section = {"dump_list": [{"layer": layers}], "dump_step": "0|2-3", "dump_data": "stats"}
+    code, folder = dump(**section)
+    assert code == 0
+    assert execute(acl, models["image"], X, times=5) == [0] * 5
+    assert "[/nowhere]" in capfd.readouterr().err
+    expected = reference(models["image"], {"x": X})
+    (model,) = next(folder.iterdir()).glob("0/image/*")
+    assert sorted(p.name for p in model.iterdir()) == ["0", "2", "3"]
+    rows = {}
+    for path in (model / "2").iterdir():
+        assert NAMED.fullmatch(path.name.removesuffix(".csv"))
+        (rows[path.name.partition(".")[0]],) = csv.DictReader(path.open())
+    assert rows.keys() == {"Softmax", "Conv"}  # the Relu is fused into its convolution
+    row, relu = rows["Conv"], expected["r"]
+    assert (row["Input/Output"], row["Index"], row["Data Type"], row["Shape"]) == (
+        *("Output", "0", "DT_FLOAT"),
+        "1x8x8x8",
+    )
+    assert float(row["Max Value"]) == pytest.approx(relu.max(), rel=1e-5)
+    assert float(row["Avg Value"]) == pytest.approx(relu.mean(), rel=1e-5)
+    assert (row["Count"], row["Nan Count"], row["Positive Inf Count"]) == ("512", "0", "0")
+
+
+def test_a_model_loaded_before_or_not_named_is_not_dumped(
+    acl: Any, dump: Callable[..., tuple[int, Path]], models: dict[str, Path]
+) -> None:
+    code, folder = dump(dump_list=[{"model_name": "another"}])
+    assert code == 0
+    assert execute(acl, models["image"], X) == [0]
+    assert list(folder.iterdir()) == []
+
+
+def test_the_operator_that_failed_is_dumped(
+    acl: Any,
+    dump: Callable[..., tuple[int, Path]],
+    models: dict[str, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ASCEND_WORK_PATH", str(tmp_path))
+    code, _ = dump(dump_scene="lite_exception")
+    assert code == 0
+    x, at = np.ones((4, 2), np.float32), np.array([0, 1, 9])
+    assert execute(acl, models["gather"], x, at)[0] != 0
+    (path,) = (tmp_path / "extra-info" / "data-dump" / "0").iterdir()
+    assert path.name.startswith("Gather._y_Gather.")
+    assert dump_files.read(path)[1][1].tolist() == [0, 1, 9]
+
+
+def test_a_single_operator_is_dumped(acl: Any, dump: Callable[..., tuple[int, Path]]) -> None:
+    code, folder = dump(dump_list=[], dump_op_switch="on", dump_mode="all")
+    assert code == 0
+    stream, _ = acl.rt.create_stream()
+    arrays = [np.full((2, 7), n, np.float32) for n in (1, 2, 0)]
+    addresses = [acl.rt.malloc(56, 0)[0] for _ in arrays]
+    for address, array in zip(addresses, arrays, strict=True):
+        acl.rt.memcpy(address, 56, acl.util.numpy_to_ptr(array), 56, 1)
+    descs = [acl.create_tensor_desc(acl.ACL_FLOAT, [2, 7], acl.ACL_FORMAT_ND) for _ in arrays]
+    buffers = [acl.create_data_buffer(address, 56) for address in addresses]
+    attr = acl.op.create_attr()
+    given = (descs[:2], buffers[:2], descs[2:], buffers[2:], attr, 0, 0, None, stream)
+    assert acl.op.compile_and_execute("Add", *given) == 0, acl.get_recent_err_msg()
+    assert acl.rt.synchronize_stream(stream) == 0
+    (path,) = folder.glob("*/0/Add.*")
+    _, inputs, outputs = dump_files.read(path)
+    assert [a.ravel()[0] for a in (*inputs, *outputs)] == [1, 2, 3]
+    acl.op.destroy_attr(attr)
+    for address, buffer, desc in zip(addresses, buffers, descs, strict=True):
+        acl.destroy_data_buffer(buffer)
+        acl.destroy_tensor_desc(desc)
+        acl.rt.free(address)
+    acl.rt.destroy_stream(stream)
+
+
+WRONG = [
+    ({"dump_path": "/nowhere", "dump_list": [{}]}, "make that folder"),
+    ({"dump_list": [{}], "dump_mode": "inputs"}, 'one of "output"'),
+    ({"dump_list": [{}], "dump_data": "bytes"}, 'one of "tensor"'),
+    ({"dump_list": [{}], "dump_step": "3-1"}, "0|3-5|7"),
+    ({"dump_list": {"model_name": "m"}}, "array"),
+    ({"dump_list": [{"model_name": "m"}], "dump_debug": "on"}, "dump_debug"),
+]
+
+
+@pytest.mark.parametrize(("section", "said"), WRONG, ids=[said for _, said in WRONG])
+def test_wrong_settings(
+    acl: Any, dump: Callable[..., tuple[int, Path]], section: dict[str, Any], said: str
+) -> None:
+    assert dump(**section)[0] == 100009
+    assert said in acl.get_recent_err_msg()
+
+
+def test_calls_in_a_wrong_order(acl: Any, tmp_path: Path) -> None:
+    path = tmp_path / "acl.json"
+    path.write_text("{}")
+    assert acl.mdl.set_dump(str(path)) == 100045
+    assert acl.mdl.finalize_dump() == 100045
+    assert acl.mdl.init_dump() == 0
+    assert acl.mdl.init_dump() == 100044
+    assert acl.mdl.set_dump(str(path)) == 0
+    assert acl.mdl.set_dump(str(tmp_path / "none.json")) != 0
+    assert acl.mdl.finalize_dump() == 0
+
+
+def test_ais_bench_dumps(bundles: dict[str, str], tmp_path: Path) -> None:
+    words = ["-m", "ais_bench", "--model", bundles["dims"], "--dymDims", "a:2,8;b:2,8", "--dump", "1"]
+    done = acl_bundles.run(tmp_path, *words, "--output", "out", "--output_dirname", "results")
+    assert done.returncode == 0, done.stderr + done.stdout
+    (path,) = tmp_path.glob("out/dump/*/0/dims/1/0/Add.*")
+    header, inputs, outputs = dump_files.read(path)
+    assert [a.shape for a in (*inputs, *outputs)] == [(2, 8)] * 3
+    parse, body = _parser(), path.read_bytes()
+    assert parse(body, len(body), bytes(tmp_path / "header.json")) == 0
+    found = json.loads((tmp_path / "header.json").read_text())
+    assert (found["op_name"], found["dump_time"]) == (header.op_name, header.dump_time)
+    assert [t["shape"]["dim"] for t in (*found["input"], *found["output"])] == [[2, 8]] * 3
+    assert [(t["data_type"], t["size"]) for t in found["output"]] == [(1, 64)]
+    for wrong in (b"", body[:7], body[:20], body[:-1], b"\xff" * 8 + body[8:]):
+        assert parse(wrong, len(wrong), bytes(tmp_path / "header.json")) == -1
+
+
+def _parser() -> Any:
+    """What comparison tools call of libascend_dump_parser.so."""
+    found = ctypes.CDLL(str(library_path())).ParseDumpProtoToJson
+    found.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p]
+    return found
+
+
+def test_msame_dumps(bundles: dict[str, str], tmp_path: Path) -> None:
+    assert msame(["--model", bundles["pair"], "--output", str(tmp_path), "--dump", "true"]) == 0
+    (path,) = tmp_path.glob("dump/*/0/pair/*/0/Cast.*")
+    assert dump_files.read(path)[2][0].dtype == np.int32
