@@ -8,6 +8,7 @@ from typing import Any
 from ascend_ep.frameworks import runner
 from ascend_ep.frameworks.described import Operand
 from ascend_ep.frameworks.torch import tensors
+from ascend_ep.frameworks.torch.schema import gives_a_list, separated, takes_a_list
 from ascend_ep.opdef.attributes import with_elements
 from ascend_ep.opdef.definition import OpDef
 
@@ -25,28 +26,33 @@ class EagerCall:
         self.opdef = opdef
         self.count = len(opdef.inputs)
         self.attributes = tuple(attributes)
-        self.single = len(opdef.outputs) == 1
+        self.takes_a_list = takes_a_list(opdef)
+        self.gives_a_list = gives_a_list(opdef)
+        self.single = len(opdef.outputs) == 1 and not self.gives_a_list
         self.ways: dict[Any, Way] = {}
 
     def __call__(self, *args: Any) -> Any:
         import torch
 
         count = self.count
+        if self.takes_a_list:
+            tensors, rest = separated(self.opdef, args)
+            count, args = len(tensors), (*tensors, *rest)
         key = (*[a if a is None else (a.dtype, a.shape) for a in args[:count]], *args[count:])
         try:
             run, fed = self.ways[key]
             feed = {n: (a.detach() if (a := args[i]).requires_grad else a).numpy() for i, n in fed}
         except (KeyError, TypeError, RuntimeError):  # no way yet; lists; conjugate views and others' tensors
-            return self.otherwise(key, args)
+            return self.otherwise(key, args[:count], args[count:])
         made = run(None, feed)
         if self.single:
             return torch.from_numpy(made[0])
-        return tuple([torch.from_numpy(y) for y in made])
+        results = [torch.from_numpy(y) for y in made]
+        return results if self.gives_a_list else tuple(results)
 
-    def otherwise(self, key: Any, args: Sequence[Any]) -> Any:
+    def otherwise(self, key: Any, inputs: Sequence[Any], rest: Sequence[Any]) -> Any:
         """The results by the way of every tensor; the short way is known from now on, where there is one."""
-        inputs, given = args[: self.count], dict(zip(self.attributes, args[self.count :], strict=False))
-        given = {n: v for n, v in given.items() if v is not None}
+        given = {n: v for n, v in zip(self.attributes, rest, strict=False) if v is not None}
         results = tensors.run(self.opdef, inputs, given)
         if tensors.are_numpys([*inputs, *results]) and not any(isinstance(k, list) for k in key):
             way = self.way(inputs, given)
@@ -54,11 +60,15 @@ class EagerCall:
                 if len(self.ways) >= MOST_KNOWN:
                     self.ways.clear()
                 self.ways[key] = way
-        return results[0] if self.single else tuple(results)
+        if self.single:
+            return results[0]
+        return results if self.gives_a_list else tuple(results)
 
     def way(self, inputs: Sequence[Any], given: Mapping[str, Any]) -> Way | None:
         """None where the reference computes, or elements decide what is run."""
         arrays = [None if t is None else tensors.array_of(t) for t in inputs]
+        if tensors.is_wide(self.opdef, inputs):
+            return None
         if with_elements(self.opdef, arrays, given) != given:
             return None
         operands = tuple(None if a is None else Operand.of(a, self.opdef.op) for a in arrays)
