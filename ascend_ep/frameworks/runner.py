@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -69,6 +69,10 @@ class Opened:
 
     session: InferenceSession
     constants: frozenset[int]
+
+    def direct(self) -> tuple[Callable[..., list[Array]], tuple[str, ...]] | None:
+        """Once it has run: what runs it by the addresses of its inputs, and their names in its order."""
+        return self.session._executor.run_at()
 
 
 def session_of(opdef: OpDef, operands: Operands, attributes: Mapping[str, Any]) -> Opened | None:

@@ -21,26 +21,35 @@ Register = Callable[[OpDef], Callable[..., Any]]
 def autograd_kernel(
     overload: Any, compute: EagerCall, opdef: OpDef, derivatives: Derivatives
 ) -> Callable[..., Any]:
-    """What the key runs. Where nothing asks for a gradient and nothing watches, it computes at once: another
-    way through the dispatcher would cost more than a small operator does."""
+    """What the key runs. Where nothing watches it computes at once, recorded or not: another way through the
+    dispatcher would cost more than a small operator does."""
     import torch
     from torch.autograd import forward_ad
 
-    recorded = _recorded(overload, opdef, derivatives)
-    plain = (torch.Tensor, torch.nn.Parameter, type(None))
-    count, listed = len(opdef.inputs), takes_a_list(opdef)
-    after = torch._C._after_autograd_keyset
+    apply = _recorded(overload, compute, opdef, derivatives)
+    recorded = _nested(apply, opdef)
+    plain = (torch.Tensor, torch.nn.Parameter)
+    count, listed = len(opdef.inputs), takes_a_list(opdef) or gives_a_list(opdef)
+    after, records = torch._C._after_autograd_keyset, torch.is_grad_enabled
+    asks, modes = torch._C._any_requires_grad, torch._C._len_torch_dispatch_stack
+    transform = torch._C._functorch.peek_interpreter_stack
 
     def kernel(keyset: Any, *args: Any) -> Any:
         dual = forward_ad._current_level >= 0
-        tensors = separated(opdef, args)[0] if listed else args[:count]
-        if dual or (torch.is_grad_enabled() and torch._C._any_requires_grad(*tensors)):
+        watched = dual or modes() or transform() is not None
+        if not (watched or listed):
+            tensors = args[:count]
+            for a in tensors:
+                if a is not None and not (type(a) in plain and a.is_cpu):
+                    break
+            else:
+                if records() and asks(*tensors):
+                    return apply(None, *args)
+                return compute(*args)
+        tensors = separated(opdef, args)[0]
+        if dual or (records() and asks(*tensors)):
             return recorded(keyset, *args)
-        if (
-            not torch._C._len_torch_dispatch_stack()
-            and torch._C._functorch.peek_interpreter_stack() is None
-            and all(type(a) in plain and (a is None or a.is_cpu) for a in tensors)
-        ):
+        if not watched and all(a is None or (type(a) in plain and a.is_cpu) for a in tensors):
             return compute(*args)
         with torch._C._AutoDispatchBelowAutograd():
             return overload.redispatch(keyset & after, *args)
@@ -48,21 +57,30 @@ def autograd_kernel(
     return kernel
 
 
-def _recorded(overload: Any, opdef: OpDef, derivatives: Derivatives) -> Callable[..., Any]:
-    """A call that autograd records, forward-mode too. Its function takes and gives the tensors of lists one
-    by one, and before them the dispatch keys and how many tensors there are."""
+def _recorded(
+    overload: Any, compute: EagerCall, opdef: OpDef, derivatives: Derivatives
+) -> Callable[..., Any]:
+    """A call that autograd records, forward-mode too. It takes and gives the tensors of lists one by one, and
+    before them the dispatch keys and how many tensors there are; None where it may compute at once."""
     import torch
-    from torch._functorch.utils import enable_single_level_autograd_function
 
     takes, gives, last = takes_a_list(opdef), gives_a_list(opdef), len(opdef.inputs) - 1
+    remember = derivatives.remember
 
     def forward(ctx: Any, call: Any, *flat: Any) -> Any:
+        if call is None:
+            made = compute(*flat)
+            remember(ctx, flat[: last + 1], flat[last + 1 :], made)
+            return made
         keyset, count = call
         args = (*flat[:last], list(flat[last:count]), *flat[count:]) if takes else flat
         with torch._C._AutoDispatchBelowAutograd():
             made = overload.redispatch(keyset & torch._C._after_autograd_keyset, *args)
         made = tuple(made) if gives else made
-        derivatives.remember(ctx, flat[:count], flat[count:], made)
+        remember(ctx, flat[:count], flat[count:], made)
+        ctx.save_for_forward(*flat[:count])
+        outputs = made if isinstance(made, tuple) else (made,)
+        ctx.shapes = [(y.shape, y.dtype) for y in outputs]
         return made
 
     def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
@@ -77,7 +95,15 @@ def _recorded(overload: Any, opdef: OpDef, derivatives: Derivatives) -> Callable
         (torch.autograd.Function,),
         {name: staticmethod(member) for name, member in members.items()},
     )
-    apply = super(torch.autograd.Function, function).apply
+    return super(torch.autograd.Function, function).apply  # type: ignore[no-any-return,misc]
+
+
+def _nested(apply: Callable[..., Any], opdef: OpDef) -> Callable[..., Any]:
+    """The recorded call as the dispatcher makes it, inside of transforms too."""
+    import torch
+    from torch._functorch.utils import enable_single_level_autograd_function
+
+    gives = gives_a_list(opdef)
 
     def call(keyset: Any, *args: Any) -> Any:
         tensors, rest = separated(opdef, args)
@@ -115,9 +141,9 @@ class Equivalents:
         self.equivalent = EQUIVALENTS[opdef.op]
 
     def remember(self, ctx: Any, inputs: Sequence[Any], rest: Sequence[Any], made: Any) -> None:
-        inputs = [*inputs, *[None] * (self.count - len(inputs))]
+        if len(inputs) < self.count:
+            inputs = [*inputs, *[None] * (self.count - len(inputs))]
         ctx.save_for_backward(*inputs)
-        ctx.save_for_forward(*inputs)
         ctx.attributes = rest
         outputs = made if isinstance(made, tuple) else (made,)
         ctx.mark_non_differentiable(*[y for y in outputs if not y.is_floating_point()])
@@ -178,13 +204,15 @@ class Formulas:
         self.second = cache(lambda: register(differentiate(gradient)))
 
     def remember(self, ctx: Any, inputs: Sequence[Any], rest: Sequence[Any], made: Any) -> None:
-        inputs = [*inputs, *[None] * (self.count - len(inputs))]
+        if len(inputs) < self.count:
+            inputs = [*inputs, *[None] * (self.count - len(inputs))]
         ctx.save_for_backward(*inputs)
-        ctx.save_for_forward(*inputs)
         ctx.attributes = rest
-        outputs = made if isinstance(made, tuple) else (made,)
-        ctx.shapes = [(y.shape, y.dtype) for y in outputs]
-        ctx.set_materialize_grads(False)
+        if type(made) is tuple:
+            ctx.shapes = [(y.shape, y.dtype) for y in made]
+            ctx.set_materialize_grads(False)
+        elif self.partial:
+            ctx.shapes = ((made.shape, made.dtype),)
 
     def checked(self, ctx: Any) -> Any:
         """The inputs that were kept."""
