@@ -38,12 +38,12 @@ def autograd_kernel(
         dual = forward_ad._current_level >= 0
         watched = dual or modes() or transform() is not None
         if not (watched or listed):
-            tensors = args[:count]
-            for a in tensors:
+            given = args[:count]
+            for a in given:
                 if a is not None and not (type(a) in plain and a.is_cpu):
                     break
             else:
-                if records() and asks(*tensors):
+                if records() and asks(*given):
                     return apply(None, *args)
                 return compute(*args)
         tensors = separated(opdef, args)[0]
@@ -95,7 +95,7 @@ def _recorded(
         (torch.autograd.Function,),
         {name: staticmethod(member) for name, member in members.items()},
     )
-    return super(torch.autograd.Function, function).apply  # type: ignore[no-any-return,misc]
+    return super(torch.autograd.Function, function).apply  # type: ignore[no-any-return]
 
 
 def _nested(apply: Callable[..., Any], opdef: OpDef) -> Callable[..., Any]:
