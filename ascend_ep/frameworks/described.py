@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -24,8 +24,10 @@ from ascend_ep.opdef.output_types import check_inputs, infer
 
 #: The domain that nodes of a definition without one are given.
 DOMAIN = "ai.ascend"
-#: The opset of ONNX's own operators.
+#: The opset of ONNX's own operators; of those that are younger, their own.
 OPSET = 22
+#: That of the domain ai.onnx.ml.
+ML_OPSET = 5
 #: More elements than this no operand has that says sizes, counts or axes.
 MOST_VALUES = 64
 
@@ -80,6 +82,23 @@ Operands = tuple[Operand | None, ...]
 Named = tuple[tuple[str, Any], ...]
 #: Element type and dims of an output; a dim that unknown elements decide is an expression of symbols.
 Output = tuple[int, tuple[Dim, ...]]
+
+
+def with_its_outputs(opdef: OpDef, operands: Operands, attributes: Mapping[str, Any]) -> OpDef:
+    """The definition with as many outputs as a call has: Split's number of parts.
+
+    Raises AscendError E41011 where nothing says how many.
+    """
+    if not (opdef.outputs and opdef.outputs[-1].occurrence == "variadic"):
+        return opdef
+    count = attributes.get("num_outputs")
+    if count is None and len(operands) > 1 and (sizes := operands[1]) is not None and sizes.dims:
+        count = static(sizes.dims[0])
+    if not count or count < 1:
+        raise AscendError("E41011", opdef.op, "nothing says how many outputs it has")
+    last = opdef.outputs[-1]
+    several = tuple(replace(last, name=f"{last.name}_{i}", occurrence="required") for i in range(count))
+    return replace(opdef, outputs=(*opdef.outputs[:-1], *several))
 
 
 def is_wide(opdef: OpDef, operands: Operands) -> bool:
@@ -178,7 +197,9 @@ def one_operator(
     outputs = [onnx.ValueInfoProto(name=f"y{i}") for i in range(len(opdef.outputs))]
     domain = domain_of(opdef)
     node = onnx.helper.make_node(opdef.op, names, [o.name for o in outputs], domain=domain, **attributes)
-    opsets = [onnx.helper.make_opsetid("", OPSET), onnx.helper.make_opsetid(domain, opdef.since_version or 1)]
+    own = opdef.since_version or 1
+    newest = OPSET if domain else max(OPSET, own)
+    opsets = [onnx.helper.make_opsetid("", newest), onnx.helper.make_opsetid(domain, own)]
     graph = onnx.helper.make_graph([node], opdef.op, inputs, outputs, constants)
     return onnx.helper.make_model(graph, opset_imports=opsets[: 1 + bool(domain)], ir_version=10)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -24,6 +24,7 @@ from ascend_ep.frameworks.described import (
     named,
     one_operator,
     output_kinds,
+    with_its_outputs,
 )
 from ascend_ep.opdef.attributes import with_elements
 from ascend_ep.opdef.definition import OpDef
@@ -41,6 +42,7 @@ def run(opdef: OpDef, inputs: Sequence[Array | None], attributes: Mapping[str, A
     Raises AscendError for what the definition doesn't allow.
     """
     operands = tuple(None if a is None else Operand.of(a, opdef.op) for a in inputs)
+    opdef = with_its_outputs(opdef, operands, attributes)
     check_types(opdef, operands)
     attributes = with_elements(opdef, inputs, attributes)
     if is_wide(opdef, operands):
@@ -68,11 +70,16 @@ class Opened:
     session: InferenceSession
     constants: frozenset[int]
 
+    def direct(self) -> tuple[Callable[..., list[Array]], tuple[str, ...]] | None:
+        """Once it has run: what runs it by the addresses of its inputs, and their names in its order."""
+        return self.session._executor.run_at()
+
 
 def session_of(opdef: OpDef, operands: Operands, attributes: Mapping[str, Any]) -> Opened | None:
     """What runs the operator on such operands; None where the reference computes."""
     if is_wide(opdef, operands):
         return None
+    opdef = with_its_outputs(opdef, operands, attributes)
     given, alone = named(attributes), tuple(o and o.alone for o in operands)
     fixed = operands if depends_on_elements(opdef, alone, given) else alone
     constants = frozenset(i for i, o in enumerate(fixed) if o is not None and o.content is not None)

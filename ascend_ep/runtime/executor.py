@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -101,6 +101,14 @@ class Executor:
                 return self._select(names, results) if names else results
         arrays = self._normalise(given)
         return self._select(names, self._run_arrays(arrays, {}, run_options))
+
+    def run_at(self) -> tuple[Callable[..., list[Any]], tuple[str, ...]] | None:
+        """What runs inputs of the shapes seen last by the addresses of their elements, and their names in
+        its order; None when a run is more than one call. Elements lie side by side, and the caller keeps
+        them."""
+        if self._call is None or self._whole is None or self.bundle.apart is not None:
+            return None
+        return self._call.run_at, tuple(self.inputs[i].name for i in self._order)
 
     def run_bound(self, given: Mapping[str, Any], places: list[Array | None]) -> list[Any] | None:
         """As `run_into` in one call: all outputs, those with a place written there; None when this needs more

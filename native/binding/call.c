@@ -7,6 +7,8 @@
  * exception of a run that failed.
  *
  *   run(feed, targets=None, ns=0) -> list of outputs, or None when this is no call for these operands
+ *   run_at(address, ...) -> list of outputs, for inputs in order whose elements lie at these addresses, of the
+ *     types and shapes of the Call, contiguous and aligned: the caller knows, and keeps them
  *
  * A feed is taken when it is a dict of exactly the inputs' names and arrays: numpy's own array type, that very
  * dtype object, that shape, contiguous and aligned. Of whatever else is given the caller makes sense.
@@ -105,6 +107,29 @@ static void raise_failure(const call *self, const asc_status *status) {
     Py_XDECREF(error);
 }
 
+/* Fills `results`, whose memory is `out`; NULL with an exception set where the run fails. */
+static PyObject *executed(const call *self, const void **in, void **out, uint64_t *ns, PyObject *results) {
+    asc_status status;
+    int32_t code;
+    Py_BEGIN_ALLOW_THREADS code = asc_execute(self->bound, in, out, ns, &status);
+    Py_END_ALLOW_THREADS if (code == ASC_OK) return results;
+    Py_DECREF(results);
+    raise_failure(self, &status);
+    return NULL;
+}
+
+static PyObject *run_at(PyObject *object, PyObject *const *args, Py_ssize_t n) {
+    const call *self = (const call *)object;
+    const void *in[MOST];
+    void *out[MOST];
+    if (n != (Py_ssize_t)self->n_in) return PyErr_Format(PyExc_TypeError, "run_at takes an address for each input");
+    for (Py_ssize_t i = 0; i < n; i++) in[i] = PyLong_AsVoidPtr(args[i]);
+    if (PyErr_Occurred()) return NULL;
+    PyObject *results = take_outputs(self, NULL, out);
+    if (results) return executed(self, in, out, NULL, results);
+    return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_RuntimeError, "the memory of an output isn't what it was");
+}
+
 static PyObject *run(PyObject *object, PyObject *const *args, Py_ssize_t n) {
     const call *self = (const call *)object;
     PyObject *arrays[MOST], *results = NULL;
@@ -115,15 +140,7 @@ static PyObject *run(PyObject *object, PyObject *const *args, Py_ssize_t n) {
     if (PyErr_Occurred()) return NULL;
     if (take_inputs(self, args[0], arrays, in)) {
         results = take_outputs(self, n >= 2 && args[1] != Py_None ? args[1] : NULL, out);
-        if (results) {
-            asc_status status;
-            int32_t code;
-            Py_BEGIN_ALLOW_THREADS code = asc_execute(self->bound, in, out, ns, &status);
-            Py_END_ALLOW_THREADS if (code != ASC_OK) {
-                Py_CLEAR(results);
-                raise_failure(self, &status);
-            }
-        }
+        if (results) results = executed(self, in, out, ns, results);
         for (uint32_t i = 0; i < self->n_in; i++) Py_DECREF(arrays[i]);
     }
     if (results || PyErr_Occurred()) return results;
@@ -226,6 +243,7 @@ static PyObject *check_layout(PyObject *module, PyObject *args) {
 
 static PyMethodDef call_methods[] = {
     {"run", (PyCFunction)(void (*)(void))run, METH_FASTCALL, "The outputs for this feed; None when it isn't for this."},
+    {"run_at", (PyCFunction)(void (*)(void))run_at, METH_FASTCALL, "The outputs for inputs at these addresses."},
     {0}};
 static PyType_Slot call_slots[] = {
     {Py_tp_new, make}, {Py_tp_dealloc, destroy}, {Py_tp_methods, call_methods}, {0, NULL}};

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -68,3 +69,26 @@ def test_transforms_of_functions() -> None:
         torch.testing.assert_close(torch.func.vmap(torch.func.grad(lambda r: SWISH(r).sum()))(x), slope)
         _, moved = torch.func.jvp(SWISH, (x,), (torch.ones_like(x),))
         torch.testing.assert_close(moved, slope)
+
+
+def test_recorded_calls_go_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = torch.randn(4, 6, requires_grad=True)
+    SWISH(x, 1.5)
+    monkeypatch.setattr(eager.tensors, "run", None)
+    moved = torch.randn(6, 4, requires_grad=True)
+    for t in (x, moved.T):
+        y = SWISH(t, 1.5)
+        torch.testing.assert_close(y, t * torch.sigmoid(1.5 * t))
+        assert y.requires_grad
+    monkeypatch.undo()
+    (slope,) = torch.autograd.grad(SWISH(x).sum(), x)
+    torch.testing.assert_close(slope, torch.autograd.grad(silu(x).sum(), x)[0])
+
+
+def test_empty_tensors_and_many_threads() -> None:
+    assert SWISH(torch.randn(0, 6)).shape == SWISH(torch.randn(0, 6)).shape == (0, 6)
+    x = torch.randn(64, 64)
+    SWISH(x)
+    with ThreadPoolExecutor(4) as pool:
+        for y in pool.map(lambda k: SWISH(x + k) - silu(x + k), range(64)):
+            assert y.abs().max() < 1e-5

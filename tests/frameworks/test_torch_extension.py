@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,13 @@ def test_a_project_for_the_chip_has_it_beside(tmp_path: Path) -> None:
 def test_what_is_refused(tmp_path: Path, flags: tuple[str, ...]) -> None:
     assert gen(tmp_path / "p", *flags) not in (0, 2)
     assert not (tmp_path / "p").exists()
+
+
+def test_any_number_of_tensors_is_refused() -> None:
+    opdef = describe("Doubled(x) = 2*x").opdef
+    listed = replace(opdef, inputs=(replace(opdef.inputs[0], occurrence="variadic"),))
+    with pytest.raises(AscendError, match="E41011"):
+        source_text(listed, "op_api")
 
 
 def test_every_operation_of_formulas_has_a_spelling() -> None:

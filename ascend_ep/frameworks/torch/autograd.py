@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, Protocol
 
 from ascend_ep.errors import AscendError
-from ascend_ep.frameworks.torch import tensors
+from ascend_ep.frameworks.torch import gradient_operator, tensors
 from ascend_ep.frameworks.torch.eager import EagerCall
 from ascend_ep.frameworks.torch.onnx_equivalents import EQUIVALENTS
-from ascend_ep.frameworks.torch.schema import parameters
+from ascend_ep.frameworks.torch.schema import gives_a_list, parameters, separated, takes_a_list
 from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.derivative import differentiate, is_float
 
@@ -21,25 +21,35 @@ Register = Callable[[OpDef], Callable[..., Any]]
 def autograd_kernel(
     overload: Any, compute: EagerCall, opdef: OpDef, derivatives: Derivatives
 ) -> Callable[..., Any]:
-    """What the key runs. Where nothing asks for a gradient and nothing watches, it computes at once: another
-    way through the dispatcher would cost more than a small operator does."""
+    """What the key runs. Where nothing watches it computes at once, recorded or not: another way through the
+    dispatcher would cost more than a small operator does."""
     import torch
     from torch.autograd import forward_ad
 
-    recorded = _recorded(overload, opdef, derivatives)
-    plain = (torch.Tensor, torch.nn.Parameter, type(None))
-    count = len(opdef.inputs)
-    after = torch._C._after_autograd_keyset
+    apply = _recorded(overload, compute, opdef, derivatives)
+    recorded = _nested(apply, opdef)
+    plain = (torch.Tensor, torch.nn.Parameter)
+    count, listed = len(opdef.inputs), takes_a_list(opdef) or gives_a_list(opdef)
+    after, records = torch._C._after_autograd_keyset, torch.is_grad_enabled
+    asks, modes = torch._C._any_requires_grad, torch._C._len_torch_dispatch_stack
+    transform = torch._C._functorch.peek_interpreter_stack
 
     def kernel(keyset: Any, *args: Any) -> Any:
         dual = forward_ad._current_level >= 0
-        if dual or (torch.is_grad_enabled() and torch._C._any_requires_grad(*args)):
+        watched = dual or modes() or transform() is not None
+        if not (watched or listed):
+            given = args[:count]
+            for a in given:
+                if a is not None and not (type(a) in plain and a.is_cpu):
+                    break
+            else:
+                if records() and asks(*given):
+                    return apply(None, *args)
+                return compute(*args)
+        tensors = separated(opdef, args)[0]
+        if dual or (records() and asks(*tensors)):
             return recorded(keyset, *args)
-        if (
-            not torch._C._len_torch_dispatch_stack()
-            and torch._C._functorch.peek_interpreter_stack() is None
-            and all(type(a) in plain and (a is None or a.is_cpu) for a in args[:count])
-        ):
+        if not watched and all(a is None or (type(a) in plain and a.is_cpu) for a in tensors):
             return compute(*args)
         with torch._C._AutoDispatchBelowAutograd():
             return overload.redispatch(keyset & after, *args)
@@ -47,15 +57,30 @@ def autograd_kernel(
     return kernel
 
 
-def _recorded(overload: Any, opdef: OpDef, derivatives: Derivatives) -> Callable[..., Any]:
-    """A call that autograd records, forward-mode too."""
+def _recorded(
+    overload: Any, compute: EagerCall, opdef: OpDef, derivatives: Derivatives
+) -> Callable[..., Any]:
+    """A call that autograd records, forward-mode too. It takes and gives the tensors of lists one by one, and
+    before them the dispatch keys and how many tensors there are; None where it may compute at once."""
     import torch
-    from torch._functorch.utils import enable_single_level_autograd_function
 
-    def forward(ctx: Any, keyset: Any, *args: Any) -> Any:
+    takes, gives, last = takes_a_list(opdef), gives_a_list(opdef), len(opdef.inputs) - 1
+    remember = derivatives.remember
+
+    def forward(ctx: Any, call: Any, *flat: Any) -> Any:
+        if call is None:
+            made = compute(*flat)
+            remember(ctx, flat[: last + 1], flat[last + 1 :], made)
+            return made
+        keyset, count = call
+        args = (*flat[:last], list(flat[last:count]), *flat[count:]) if takes else flat
         with torch._C._AutoDispatchBelowAutograd():
             made = overload.redispatch(keyset & torch._C._after_autograd_keyset, *args)
-        derivatives.remember(ctx, args, made)
+        made = tuple(made) if gives else made
+        remember(ctx, flat[:count], flat[count:], made)
+        ctx.save_for_forward(*flat[:count])
+        outputs = made if isinstance(made, tuple) else (made,)
+        ctx.shapes = [(y.shape, y.dtype) for y in outputs]
         return made
 
     def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
@@ -70,23 +95,33 @@ def _recorded(overload: Any, opdef: OpDef, derivatives: Derivatives) -> Callable
         (torch.autograd.Function,),
         {name: staticmethod(member) for name, member in members.items()},
     )
-    apply = super(torch.autograd.Function, function).apply
+    return super(torch.autograd.Function, function).apply  # type: ignore[no-any-return]
+
+
+def _nested(apply: Callable[..., Any], opdef: OpDef) -> Callable[..., Any]:
+    """The recorded call as the dispatcher makes it, inside of transforms too."""
+    import torch
+    from torch._functorch.utils import enable_single_level_autograd_function
+
+    gives = gives_a_list(opdef)
 
     def call(keyset: Any, *args: Any) -> Any:
+        tensors, rest = separated(opdef, args)
         if torch._C._functorch.peek_interpreter_stack() is None:
-            return apply(keyset, *args)
-        # a transform has brought us here, to its own level; Function.apply would begin with it again
-        with enable_single_level_autograd_function():
-            return apply(keyset, *args)
+            made = apply((keyset, len(tensors)), *tensors, *rest)
+        else:  # a transform has brought us here, to its own level; Function.apply would begin with it again
+            with enable_single_level_autograd_function():
+                made = apply((keyset, len(tensors)), *tensors, *rest)
+        return list(made) if gives else made
 
     return call
 
 
 class Derivatives(Protocol):
-    """What a forward pass keeps in its context, and the derivatives by it. The contexts count the dispatch
-    keys as the first argument."""
+    """What a forward pass keeps in its context, and the derivatives by it. The contexts count what comes
+    before the tensors as the first argument. `rest`: the attributes."""
 
-    def remember(self, ctx: Any, args: Sequence[Any], made: Any) -> None: ...
+    def remember(self, ctx: Any, inputs: Sequence[Any], rest: Sequence[Any], made: Any) -> None: ...
 
     def backward(self, ctx: Any, grads: Sequence[Any]) -> list[Any]: ...
 
@@ -96,52 +131,61 @@ class Derivatives(Protocol):
 class Equivalents:
     """Derivatives of an operator of ONNX by PyTorch's of its equivalent."""
 
-    def __init__(self, opdef: OpDef) -> None:
+    def __init__(self, opdef: OpDef, traced: Callable[[], Callable[..., Any]]) -> None:
+        """traced: gives the operator of gradient_operator."""
         self.opdef = opdef
+        self.traced = traced
         self.count = len(opdef.inputs)
         self.names = [a.name for a in parameters(opdef)]
         self.defaults = {a.name: a.default for a in opdef.attributes if a.default is not None}
         self.equivalent = EQUIVALENTS[opdef.op]
 
-    def remember(self, ctx: Any, args: Sequence[Any], made: Any) -> None:
-        inputs = [*args[: self.count], *[None] * (self.count - len(args))]
+    def remember(self, ctx: Any, inputs: Sequence[Any], rest: Sequence[Any], made: Any) -> None:
+        if len(inputs) < self.count:
+            inputs = [*inputs, *[None] * (self.count - len(inputs))]
         ctx.save_for_backward(*inputs)
-        ctx.save_for_forward(*inputs)
-        given = dict(zip(self.names, args[self.count :], strict=False))
-        ctx.attributes = {**self.defaults, **{n: v for n, v in given.items() if v is not None}}
+        ctx.attributes = rest
         outputs = made if isinstance(made, tuple) else (made,)
         ctx.mark_non_differentiable(*[y for y in outputs if not y.is_floating_point()])
 
-    def floats(self, ctx: Any, at: Sequence[int], values: Sequence[Any]) -> tuple[Any, ...]:
-        """The equivalent's float outputs, for these values of the inputs at some places. Raises E42006."""
-        inputs = list(ctx.saved_tensors)
-        for place, value in zip(at, values, strict=True):
-            inputs[place] = value
+    def outputs(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Sequence[Any]:
+        """The equivalent's outputs. Raises E42006."""
         try:
-            made = self.equivalent(*inputs, a=ctx.attributes)
+            made = self.equivalent(*inputs, a={**self.defaults, **attributes})
         except NotImplementedError as error:
             raise AscendError("E42006", self.opdef.op, error, where=self.opdef.origin) from None
-        return tuple(y for y in (made if isinstance(made, tuple) else (made,)) if y.is_floating_point())
+        return made if isinstance(made, tuple | list) else (made,)
+
+    def slopes(
+        self, inputs: Sequence[Any], grads: Sequence[Any], at: Sequence[int], attributes: Mapping[str, Any]
+    ) -> Sequence[Any]:
+        """The slopes by the inputs at some places; None of one that decides nothing."""
+        import torch
+
+        further = torch.is_grad_enabled()
+        with torch.enable_grad():
+            made = self.outputs(inputs, attributes)
+            pairs = [(y, g) for y, g in zip(made, grads, strict=False) if g is not None and y.requires_grad]
+            ends, seeds = [y for y, _ in pairs], [g for _, g in pairs]
+            asked = [inputs[i] for i in at]
+            return torch.autograd.grad(ends, asked, seeds, create_graph=further, allow_unused=True)
 
     def backward(self, ctx: Any, grads: Sequence[Any]) -> list[Any]:
         """The gradients of all arguments."""
-        import torch
-
-        further, saved = torch.is_grad_enabled(), ctx.saved_tensors
+        saved = ctx.saved_tensors
         at = [i for i, x in enumerate(saved) if x is not None and ctx.needs_input_grad[i + 1]]
-        asked = [saved[i] for i in at]
-        with torch.enable_grad():
-            outputs = self.floats(ctx, at, asked)
-            pairs = [(y, g) for y, g in zip(outputs, grads, strict=False) if g is not None]
-            made, seeds = [y for y, _ in pairs], [g for _, g in pairs]
-            found = torch.autograd.grad(made, asked, seeds, create_graph=further, allow_unused=True)
-        results: list[Any] = [None] * (self.count + len(self.names))
+        if gradient_operator.is_needed(self.opdef, saved):
+            found = self.traced()(list(saved), list(grads), at, *ctx.attributes)
+        else:
+            given = {n: v for n, v in zip(self.names, ctx.attributes, strict=False) if v is not None}
+            found = self.slopes(saved, grads, at, given)
+        results: list[Any] = [None] * (len(saved) + len(self.names))
         for place, slope in zip(at, found, strict=True):
             results[place] = slope
         return results
 
     def jvp(self, ctx: Any, tangents: Sequence[Any]) -> Any:
-        """Raises E42006: the elements that decide sizes can't be read there."""
+        """Raises E42006: PyTorch's functions of slopes don't nest in its forward mode."""
         raise AscendError("E42006", self.opdef.op, "it has none in forward mode", where=self.opdef.origin)
 
 
@@ -159,15 +203,16 @@ class Formulas:
         self.first = cache(lambda: register(gradient))
         self.second = cache(lambda: register(differentiate(gradient)))
 
-    def remember(self, ctx: Any, args: Sequence[Any], made: Any) -> None:
-        inputs = list(args[: self.count])
-        inputs += [None] * (self.count - len(inputs))
+    def remember(self, ctx: Any, inputs: Sequence[Any], rest: Sequence[Any], made: Any) -> None:
+        if len(inputs) < self.count:
+            inputs = [*inputs, *[None] * (self.count - len(inputs))]
         ctx.save_for_backward(*inputs)
-        ctx.save_for_forward(*inputs)
-        ctx.attributes = args[self.count :]
-        outputs = made if isinstance(made, tuple) else (made,)
-        ctx.shapes = [(y.shape, y.dtype) for y in outputs]
-        ctx.set_materialize_grads(False)
+        ctx.attributes = rest
+        if type(made) is tuple:
+            ctx.shapes = [(y.shape, y.dtype) for y in made]
+            ctx.set_materialize_grads(False)
+        elif self.partial:
+            ctx.shapes = ((made.shape, made.dtype),)
 
     def checked(self, ctx: Any) -> Any:
         """The inputs that were kept."""

@@ -10,19 +10,22 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-Attributes = dict[str, Any]
-#: From inputs and attributes to the output, in PyTorch.
-Equivalent = Callable[..., Any]
-
-
-def _whole(tensor: Any) -> list[int]:
-    """The elements of a tensor of integers."""
-    return [int(v) for v in tensor.reshape(-1).tolist()]
+from ascend_ep.element_types import numpy_dtype
+from ascend_ep.frameworks.torch import (
+    equivalent_attention,
+    equivalent_images,
+    equivalent_lists,
+    equivalent_resize,
+    equivalent_signals,
+    equivalent_tables,
+)
+from ascend_ep.frameworks.torch.equivalent_arguments import Attributes, Equivalent, whole_numbers, wrapped
+from ascend_ep.frameworks.torch.equivalent_recurrent import recurrent
 
 
 def _axes(x: Any, axes: Any, a: Attributes) -> tuple[int, ...] | None:
     """The axes of a reduction; None: there are none, and nothing is to be done."""
-    listed = _whole(axes) if axes is not None else list(a.get("axes", ()))
+    listed = whole_numbers(axes) if axes is not None else list(a.get("axes", ()))
     if not listed and a.get("noop_with_empty_axes", 0):
         return None
     return tuple(listed) if listed else tuple(range(x.dim()))
@@ -76,10 +79,19 @@ def _transposed_convolution(x: Any, w: Any, b: Any, *, a: Attributes) -> Any:
     import torch
 
     count = x.dim() - 2
-    if a.get("output_shape") or a.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID"):
-        raise NotImplementedError("padding that the output's shape decides")
     strides, dilations = a.get("strides") or [1] * count, a.get("dilations") or [1] * count
-    pads, more = list(a.get("pads") or [0] * (2 * count)), a.get("output_padding") or [0] * count
+    more = list(a.get("output_padding") or [0] * count)
+    pads = list(a.get("pads") or [0] * (2 * count))
+    auto, sizes = a.get("auto_pad", "NOTSET"), list(a.get("output_shape") or ())
+    if auto == "VALID":
+        pads = [0] * (2 * count)
+    if not sizes and auto.startswith("SAME"):
+        sizes = [n * stride for n, stride in zip(x.shape[2:], strides, strict=True)]
+    for i in range(count if sizes else 0):  # padding that the output's shape decides
+        whole: int = strides[i] * (x.shape[2 + i] - 1) + more[i] + (w.shape[2 + i] - 1) * dilations[i] + 1
+        total = whole - sizes[i - count]
+        first = total // 2 if auto == "SAME_UPPER" else total - total // 2
+        pads[i], pads[count + i] = first, total - first
     function = getattr(torch.nn.functional, f"conv_transpose{count}d")
     made = function(x, w, b, tuple(strides), 0, 0, a.get("group", 1), tuple(dilations))
     # what is beyond the whole result is 0, and the bias
@@ -88,26 +100,32 @@ def _transposed_convolution(x: Any, w: Any, b: Any, *, a: Attributes) -> Any:
     return made if b is None else made + b.reshape(-1, *[1] * count)
 
 
-def _windows(x: Any, a: Attributes, fill: float) -> Any:
-    """The windows of a pool along a new last axis: [N, C, ..., elements of a window]."""
+def _windows(x: Any, a: Attributes, fill: float, beyond: float | None = None) -> Any:
+    """The windows of a pool along a new last axis: [N, C, ..., elements of a window]. beyond: what lies
+    behind the padding, where a last window in ceil_mode reaches it."""
+    import torch
+
     sizes = a["kernel_shape"]
     count = len(sizes)
-    if a.get("ceil_mode", 0):
-        raise NotImplementedError("windows that begin inside and end outside")
     strides, dilations = a.get("strides") or [1] * count, a.get("dilations") or [1] * count
-    windows = _pads(x, sizes, a, fill)
+    lengths, windows = x.shape[2:], _pads(x, sizes, a, fill)
     for i, size in enumerate(sizes):
-        windows = windows.unfold(2 + i, dilations[i] * (size - 1) + 1, strides[i])[..., :: dilations[i]]
+        span, whole = dilations[i] * (size - 1) + 1, windows.shape[2 + i]
+        if a.get("ceil_mode", 0):
+            steps = -(-(whole - span) // strides[i])
+            first = (a.get("pads") or [0] * (2 * count))[i]
+            steps -= steps * strides[i] >= lengths[i] + first  # one that begins behind the last element
+            edges = [0, 0] * (windows.dim() - 3 - i) + [0, max(steps * strides[i] + span - whole, 0)]
+            windows = torch.nn.functional.pad(windows, edges, value=fill if beyond is None else beyond)
+        windows = windows.unfold(2 + i, span, strides[i])[..., :: dilations[i]]
     return windows.flatten(-count)
 
 
 def _average(x: Any, *, a: Attributes) -> Any:
     import torch
 
-    sums = _windows(x, a, 0.0).sum(-1)
-    if a.get("count_include_pad", 0):
-        return sums / math.prod(a["kernel_shape"])
-    return sums / _windows(torch.ones_like(x), a, 0.0).sum(-1)
+    sums, padding = _windows(x, a, 0.0).sum(-1), float(a.get("count_include_pad", 0))
+    return sums / _windows(torch.ones_like(x), a, padding, 0.0).sum(-1)
 
 
 def _power_pool(x: Any, *, a: Attributes) -> Any:
@@ -125,7 +143,8 @@ def _per_channel(t: Any, rank: int) -> Any:
 
 def _batch_normalization(x: Any, scale: Any, b: Any, mean: Any, var: Any, *, a: Attributes) -> Any:
     if a.get("training_mode", 0):
-        raise NotImplementedError("training_mode")
+        axes = [0, *range(2, x.dim())]
+        mean, var = x.mean(axes), x.var(axes, correction=0)
     scale, b, mean, var = (_per_channel(t, x.dim()) for t in (scale, b, mean, var))
     return (x - mean) * scale / (var + a.get("epsilon", 1e-5)).sqrt() + b
 
@@ -159,7 +178,7 @@ def _transposed(x: Any, *, a: Attributes) -> Any:
 
 def _reshaped(x: Any, shape: Any, *, a: Attributes) -> Any:
     keep = not a.get("allowzero", 0)
-    return x.reshape([x.shape[i] if d == 0 and keep else d for i, d in enumerate(_whole(shape))])
+    return x.reshape([x.shape[i] if d == 0 and keep else d for i, d in enumerate(whole_numbers(shape))])
 
 
 def _flattened(x: Any, *, a: Attributes) -> Any:
@@ -168,11 +187,11 @@ def _flattened(x: Any, *, a: Attributes) -> Any:
 
 
 def _squeezed(x: Any, axes: Any, *, a: Attributes) -> Any:
-    return x.squeeze() if axes is None else x.squeeze(tuple(_whole(axes)))
+    return x.squeeze() if axes is None else x.squeeze(tuple(whole_numbers(axes)))
 
 
 def _unsqueezed(x: Any, axes: Any, *, a: Attributes) -> Any:
-    where = _whole(axes)
+    where = whole_numbers(axes)
     for axis in sorted(w % (x.dim() + len(where)) for w in where):
         x = x.unsqueeze(axis)
     return x
@@ -181,17 +200,17 @@ def _unsqueezed(x: Any, axes: Any, *, a: Attributes) -> Any:
 def _expanded(x: Any, shape: Any, *, a: Attributes) -> Any:
     import torch
 
-    sizes = torch.broadcast_shapes(x.shape, _whole(shape))  # type: ignore[no-untyped-call]
+    sizes = torch.broadcast_shapes(x.shape, whole_numbers(shape))  # type: ignore[no-untyped-call]
     return x.broadcast_to(sizes)
 
 
 def _sliced(x: Any, starts: Any, ends: Any, axes: Any, steps: Any, *, a: Attributes) -> Any:
     import torch
 
-    first, last = _whole(starts), _whole(ends)
-    where = list(range(len(first))) if axes is None else _whole(axes)
+    first, last = whole_numbers(starts), whole_numbers(ends)
+    where = list(range(len(first))) if axes is None else whole_numbers(axes)
     for axis, start, stop, step in zip(
-        where, first, last, _whole(steps) if steps is not None else [1] * len(first), strict=True
+        where, first, last, whole_numbers(steps) if steps is not None else [1] * len(first), strict=True
     ):
         length = x.shape[axis]
         begin = start + length * (start < 0)
@@ -206,8 +225,8 @@ def _padded(x: Any, pads: Any, value: Any, axes: Any, *, a: Attributes) -> Any:
     import torch
 
     mode, rank = a.get("mode", "constant"), x.dim()
-    where = list(range(rank)) if axes is None else [w % rank for w in _whole(axes)]
-    sizes = _whole(pads)
+    where = list(range(rank)) if axes is None else [w % rank for w in whole_numbers(axes)]
+    sizes = whole_numbers(pads)
     for i, axis in enumerate(where):
         before, after, length = sizes[i], sizes[len(where) + i], x.shape[axis]
         places = torch.arange(-before, length + after)
@@ -234,13 +253,9 @@ def _gathered(x: Any, indices: Any, *, a: Attributes) -> Any:
     return x[(*[slice(None)] * axis, indices.long())]
 
 
-def _wrapped(indices: Any, length: int) -> Any:
-    return indices.long() + length * (indices < 0)
-
-
 def _gathered_elements(x: Any, indices: Any, *, a: Attributes) -> Any:
     axis = a.get("axis", 0)
-    return x.gather(axis, _wrapped(indices, x.shape[axis]))
+    return x.gather(axis, wrapped(indices, x.shape[axis]))
 
 
 def _gathered_nd(x: Any, indices: Any, *, a: Attributes) -> Any:
@@ -254,7 +269,7 @@ def _gathered_nd(x: Any, indices: Any, *, a: Attributes) -> Any:
 
 
 def _scattered_elements(x: Any, indices: Any, updates: Any, *, a: Attributes) -> Any:
-    axis, places = a.get("axis", 0), _wrapped(indices, x.shape[a.get("axis", 0)])
+    axis, places = a.get("axis", 0), wrapped(indices, x.shape[a.get("axis", 0)])
     names = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
     kind = a.get("reduction", "none")
     return (
@@ -265,10 +280,16 @@ def _scattered_elements(x: Any, indices: Any, updates: Any, *, a: Attributes) ->
 
 
 def _scattered_nd(x: Any, indices: Any, updates: Any, *, a: Attributes) -> Any:
-    kind = a.get("reduction", "none")
-    if kind not in ("none", "add"):
-        raise NotImplementedError(f"reduction {kind}")
-    return x.index_put(tuple(indices.long().unbind(-1)), updates, accumulate=kind == "add")
+    places, kind = tuple(indices.long().unbind(-1)), a.get("reduction", "none")
+    if kind in ("none", "add"):
+        return x.index_put(places, updates, accumulate=kind == "add")
+    at: Any = 0
+    for place, length in zip(places, x.shape, strict=False):
+        at = at * length + wrapped(place, length)
+    rows = x.flatten(0, len(places) - 1).flatten(1) if len(places) < x.dim() else x.flatten()[:, None]
+    new = updates.reshape(-1, rows.shape[1])
+    names = {"mul": "prod", "max": "amax", "min": "amin"}
+    return rows.scatter_reduce(0, at.reshape(-1, 1).expand_as(new), new, names[kind]).reshape(x.shape)
 
 
 def _summed_up(x: Any, axis: Any, *, a: Attributes) -> Any:
@@ -306,29 +327,112 @@ def _largest(x: Any, k: Any, *, a: Attributes) -> Any:
     return x.topk(int(k), a.get("axis", -1), bool(a.get("largest", 1)), bool(a.get("sorted", 1)))
 
 
+def _cast(x: Any, *, a: Attributes) -> Any:
+    import torch
+
+    kind = numpy_dtype(a["to"])
+    return x.to(torch.bfloat16 if kind.name == "bfloat16" else getattr(torch, kind.name))
+
+
+def _kept(x: Any, ratio: Any, training: Any, *, a: Attributes) -> Any:
+    if training is not None and bool(training):
+        raise NotImplementedError("training mode, which draws at random")
+    return x * 1
+
+
+def _one_hot(indices: Any, depth: Any, values: Any, *, a: Attributes) -> Any:
+    import torch
+
+    count, axis = int(depth), a.get("axis", -1)
+    shape = [1] * (indices.dim() + 1)
+    shape[axis] = count
+    at = wrapped(indices, count).unsqueeze(axis if axis >= 0 else axis + indices.dim() + 1)
+    return torch.where(torch.arange(count).reshape(shape) == at, values[1], values[0])
+
+
+def _range(start: Any, limit: Any, step: Any, *, a: Attributes) -> Any:
+    import torch
+
+    count = max(math.ceil(float((limit - start).detach() / step.detach())), 0)
+    return start + torch.arange(count, dtype=start.dtype) * step
+
+
+def _multiplied_up(x: Any, axis: Any, *, a: Attributes) -> Any:
+    import torch
+
+    where, backwards = int(axis), bool(a.get("reverse", 0))
+    total = x.flip(where) if backwards else x
+    if a.get("exclusive", 0):
+        total = total.roll(1, where)
+        total = total.index_fill(where, torch.tensor([0]), 1.0)
+    total = total.cumprod(where)
+    return total.flip(where) if backwards else total
+
+
+def _dequantized(x: Any, scale: Any, zero: Any, *, a: Attributes) -> Any:
+    axis, block = a.get("axis", 1) % max(x.dim(), 1), a.get("block_size", 0)
+
+    def spread(t: Any) -> Any:
+        if block:
+            return t.repeat_interleave(block, axis).narrow(axis, 0, x.shape[axis])
+        return t.reshape([-1 if i == axis else 1 for i in range(x.dim())]) if t.dim() else t
+
+    whole = x.to(scale.dtype)
+    return (whole if zero is None else whole - spread(zero.to(scale.dtype))) * spread(scale)
+
+
 #: Every operator that has one.
 EQUIVALENTS: dict[str, Equivalent] = {
+    "AffineGrid": equivalent_images.grid_of,
+    "ArrayFeatureExtractor": equivalent_tables.extracted,
+    "Attention": equivalent_attention.attended,
     "AveragePool": _average,
     "BatchNormalization": _batch_normalization,
+    "Cast": _cast,
+    "CastLike": lambda x, like, *, a: x.to(like.dtype),
+    "CenterCropPad": equivalent_images.centred,
+    "Col2Im": equivalent_images.blocks_joined,
+    "Concat": equivalent_lists.joined,
     "Conv": _convolution,
     "ConvTranspose": _transposed_convolution,
+    "CumProd": _multiplied_up,
     "CumSum": _summed_up,
+    "DFT": equivalent_signals.transformed,
+    "DeformConv": equivalent_images.deformed,
     "DepthToSpace": _depth_to_space,
+    "DequantizeLinear": _dequantized,
     "Det": lambda x, *, a: x.det(),
+    "Dropout": _kept,
+    "Einsum": equivalent_lists.contracted,
     "Expand": _expanded,
+    "FeatureVectorizer": equivalent_lists.features,
     "Flatten": _flattened,
+    "GRU": recurrent("GRU"),
     "Gather": _gathered,
     "GatherElements": _gathered_elements,
     "GatherND": _gathered_nd,
     "GlobalLpPool": lambda x, *, a: x.norm(a.get("p", 2), tuple(range(2, x.dim())), keepdim=True),
+    "GridSample": equivalent_images.sampled,
     "GroupNormalization": _group_normalization,
+    "Imputer": equivalent_tables.imputed,
     "InstanceNormalization": _instance_normalization,
     "LRN": _local_response,
+    "LSTM": recurrent("LSTM"),
+    "LinearClassifier": equivalent_tables.classified,
+    "LinearRegressor": equivalent_tables.regressed,
     "LpNormalization": _power_norm,
     "LpPool": _power_pool,
+    "Max": equivalent_lists.largest,
     "MaxPool": lambda x, *, a: _windows(x, a, -math.inf).amax(-1),
+    "MaxUnpool": equivalent_images.unpooled,
+    "Mean": equivalent_lists.averaged,
+    "Min": equivalent_lists.least,
     "Mod": lambda x, y, *, a: x.fmod(y) if a.get("fmod", 0) else x.remainder(y),
+    "Normalizer": equivalent_tables.normalized,
+    "OneHot": _one_hot,
     "Pad": _padded,
+    "RNN": recurrent("RNN"),
+    "Range": _range,
     "ReduceL1": _reduction(lambda x, axes, keep: x.abs().sum(axes, keep)),
     "ReduceL2": _reduction(lambda x, axes, keep: (x * x).sum(axes, keep).sqrt()),
     "ReduceLogSum": _reduction(lambda x, axes, keep: x.sum(axes, keep).log()),
@@ -340,14 +444,26 @@ EQUIVALENTS: dict[str, Equivalent] = {
     "ReduceSum": _reduction(lambda x, axes, keep: x.sum(axes, keep)),
     "ReduceSumSquare": _reduction(lambda x, axes, keep: (x * x).sum(axes, keep)),
     "Reshape": _reshaped,
+    "Resize": equivalent_resize.resized,
+    "ReverseSequence": equivalent_attention.reversed_sequences,
+    "RoiAlign": equivalent_images.regions_aligned,
+    "RotaryEmbedding": equivalent_attention.rotated,
+    "STFT": equivalent_signals.frames_transformed,
+    "SVMRegressor": equivalent_tables.by_support_vectors,
+    "Scaler": equivalent_tables.scaled,
+    "Scatter": _scattered_elements,
     "ScatterElements": _scattered_elements,
     "ScatterND": _scattered_nd,
     "Slice": _sliced,
     "SpaceToDepth": _space_to_depth,
+    "Split": equivalent_lists.parts,
     "Squeeze": _squeezed,
-    "Tile": lambda x, repeats, *, a: x.repeat(_whole(repeats)),
+    "Sum": equivalent_lists.added,
+    "TensorScatter": equivalent_attention.written,
+    "Tile": lambda x, repeats, *, a: x.repeat(whole_numbers(repeats)),
     "TopK": _largest,
     "Transpose": _transposed,
     "Trilu": _triangle,
     "Unsqueeze": _unsqueezed,
+    "Upsample": equivalent_resize.upsampled,
 }

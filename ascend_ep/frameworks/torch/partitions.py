@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
+from ascend_ep.frameworks.torch.gradient_operator import SUFFIX
+
 #: Turns a part into what runs it; its second argument are the part's constants by position.
 MakePart = Callable[[Any, Mapping[int, Any]], Callable[..., Any]]
 
@@ -96,7 +98,9 @@ def _translates(node: Any) -> bool:
     tensors = value if isinstance(value, tuple | list) else (value,)
     if any(isinstance(t, torch.Tensor) and (t.is_complex() or t.layout != torch.strided) for t in tensors):
         return False
-    return target.namespace == "ascend_ep" or target.name() in _translated()  # type: ignore[no-untyped-call]
+    if target.namespace == "ascend_ep":
+        return not str(target.name()).endswith(SUFFIX)  # type: ignore[no-untyped-call]
+    return target.name() in _translated()  # type: ignore[no-untyped-call]
 
 
 @lru_cache(maxsize=1)

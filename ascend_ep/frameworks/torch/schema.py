@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.definition import Attribute, AttributeValue, OpDef
@@ -30,19 +32,43 @@ def parameters(opdef: OpDef) -> list[Attribute]:
     return sorted(opdef.attributes, key=lambda a: not a.required)
 
 
+def takes_a_list(opdef: OpDef) -> bool:
+    """Whether the last input stands for any number of tensors, which are one list."""
+    return bool(opdef.inputs) and opdef.inputs[-1].occurrence == "variadic"
+
+
+def gives_a_list(opdef: OpDef) -> bool:
+    """Whether the outputs are any number of tensors, which are one list."""
+    return bool(opdef.outputs) and opdef.outputs[-1].occurrence == "variadic"
+
+
+def separated(opdef: OpDef, args: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """The tensors of a call's arguments, those of a list one by one, and the rest: attributes in the order
+    of `parameters`."""
+    count = len(opdef.inputs)
+    tensors, rest = list(args[:count]), list(args[count:])
+    if takes_a_list(opdef):
+        tensors[-1:] = tensors[-1]
+    return tensors, rest
+
+
 def schema(opdef: OpDef) -> str:
-    """The schema: inputs, then attributes by keyword. Raises AscendError E41011 for variadic tensors."""
-    if any(t.occurrence == "variadic" for t in (*opdef.inputs, *opdef.outputs)):
+    """The schema: inputs, then attributes by keyword; tensors of any number are a list.
+
+    Raises AscendError E41011 where an operator has any number of outputs beside others, or nothing says how
+    many: a library that nothing describes.
+    """
+    if gives_a_list(opdef) and (len(opdef.outputs) > 1 or not opdef.standard):
         raise AscendError(
-            "E41011", opdef.op, "a PyTorch function has no variadic tensors", where=opdef.origin
+            "E41011", opdef.op, "a PyTorch function's outputs have a number", where=opdef.origin
         )
     arguments = []
     for i, spec in enumerate(opdef.inputs):
-        optional = spec.occurrence == "optional"
-        arguments.append(
-            f"Tensor{'?' * optional} {spec.name}" + ("=None" if may_be_left_out(opdef, i) else "")
-        )
-    arguments += [_argument(a) for a in parameters(opdef)]
+        kind = {"optional": "Tensor?", "variadic": "Tensor[]"}.get(spec.occurrence, "Tensor")
+        arguments.append(f"{kind} {spec.name}" + ("=None" if may_be_left_out(opdef, i) else ""))
+    arguments += [argument(a) for a in parameters(opdef)]
+    if gives_a_list(opdef):
+        return f"({', '.join(arguments)}) -> Tensor[]"
     results = ", ".join("Tensor" for _ in opdef.outputs)
     return f"({', '.join(arguments)}) -> {results if len(opdef.outputs) == 1 else f'({results})'}"
 
@@ -52,11 +78,12 @@ def may_be_left_out(opdef: OpDef, index: int) -> bool:
     return index >= opdef.min_inputs and not any(a.required for a in opdef.attributes)
 
 
-def _argument(attribute: Attribute) -> str:
+def argument(attribute: Attribute) -> str:
+    """An attribute in a schema."""
     kind = _TYPES[attribute.type]
     if attribute.required:
         return f"{kind} {attribute.name}"
-    if attribute.default is None:
+    if attribute.default is None or attribute.type in ("strings", "bools"):  # no schema has such a default
         return f"{kind}? {attribute.name}=None"
     return f"{kind} {attribute.name}={_literal(attribute.default)}"
 

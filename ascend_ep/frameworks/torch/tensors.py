@@ -11,7 +11,9 @@ import numpy as np
 from ascend_ep.element_types import numpy_dtype
 from ascend_ep.errors import AscendError
 from ascend_ep.frameworks import runner
-from ascend_ep.frameworks.described import Operand, output_kinds
+from ascend_ep.frameworks.described import Operand, output_kinds, with_its_outputs
+from ascend_ep.frameworks.torch.onnx_equivalents import EQUIVALENTS
+from ascend_ep.frameworks.torch.schema import gives_a_list, takes_a_list
 from ascend_ep.frameworks.torch.sizes import Sizes
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.attributes import with_elements
@@ -24,8 +26,35 @@ def run(opdef: OpDef, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> l
     for tensor in inputs:
         if tensor is not None:
             _number(tensor.dtype, opdef.op)
+    if is_wide(opdef, inputs) and (made := _in_float64(opdef, inputs, attributes)) is not None:
+        return made
     arrays = [None if t is None else array_of(t) for t in inputs]
     return [tensor_of(np.array(y)) for y in runner.run(opdef, arrays, attributes)]
+
+
+def is_wide(opdef: OpDef, inputs: Sequence[Any]) -> bool:
+    """Whether an operator of ONNX is computed by its equivalent: few kernels have float64."""
+    import torch
+
+    known = opdef.standard and opdef.op in EQUIVALENTS
+    return known and any(t is not None and t.dtype == torch.float64 for t in inputs)
+
+
+def _in_float64(opdef: OpDef, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[Any] | None:
+    """The outputs by the equivalent; None where it has none for this form."""
+    import torch
+
+    operands = tuple(None if t is None else Operand.of(array_of(t), opdef.op) for t in inputs)
+    kinds = output_kinds(with_its_outputs(opdef, operands, attributes), operands, attributes)
+    given = [*inputs, *[None] * (0 if takes_a_list(opdef) else len(opdef.inputs) - len(inputs))]
+    defaults = {a.name: a.default for a in opdef.attributes if a.default is not None}
+    try:
+        with torch.no_grad():
+            made = EQUIVALENTS[opdef.op](*given, a={**defaults, **attributes})
+    except NotImplementedError:
+        return None
+    results = made if isinstance(made, tuple | list) else (made,)
+    return [y.to(_torch_types()[t], copy=True) for y, (t, _) in zip(results, kinds, strict=False)]
 
 
 def describe(opdef: OpDef, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[Any]:
@@ -36,6 +65,10 @@ def describe(opdef: OpDef, inputs: Sequence[Any], attributes: Mapping[str, Any])
 
     sizes = Sizes()
     operands = tuple(None if t is None else _operand(t, opdef.op, sizes) for t in inputs)
+    if gives_a_list(opdef) and len(operands) > 1 and (parts := operands[1]) is not None:
+        fixed = replace(parts, dims=(int(inputs[1].shape[0]),))  # a guard, while it is traced
+        operands = (operands[0], fixed, *operands[2:])
+    opdef = with_its_outputs(opdef, operands, attributes)
     kinds = sizes.solved(operands, lambda known: output_kinds(opdef, known, attributes))
     return [torch.empty(sizes.torch_shape(dims), dtype=_torch_types()[dtype]) for dtype, dims in kinds]
 

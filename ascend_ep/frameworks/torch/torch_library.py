@@ -8,12 +8,19 @@ from functools import cache, partial
 from typing import Any
 
 from ascend_ep.errors import AscendError
-from ascend_ep.frameworks.described import DOMAIN, OPSET
-from ascend_ep.frameworks.torch import export, tensors
+from ascend_ep.frameworks.described import DOMAIN, ML_OPSET, OPSET
+from ascend_ep.frameworks.torch import export, gradient_operator, tensors
 from ascend_ep.frameworks.torch.autograd import Derivatives, Equivalents, Formulas, Register, autograd_kernel
 from ascend_ep.frameworks.torch.eager import EagerCall
+from ascend_ep.frameworks.torch.gradient_operator import SUFFIX
 from ascend_ep.frameworks.torch.onnx_equivalents import EQUIVALENTS
-from ascend_ep.frameworks.torch.schema import function_name, parameters, schema
+from ascend_ep.frameworks.torch.schema import (
+    function_name,
+    gives_a_list,
+    parameters,
+    schema,
+    separated,
+)
 from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.derivative import differentiate
 from ascend_ep.opdef.registry import Registry
@@ -42,7 +49,7 @@ def register(opdef: OpDef | str, namespace: str = NAMESPACE) -> Callable[..., An
     and so is what is no name for a namespace, or PyTorch's own.
     """
     if isinstance(opdef, str):
-        opdef = _named(opdef)
+        opdef = definition_of(opdef)
     if not (namespace.isascii() and namespace.isidentifier()) or namespace in ("aten", "prim", "prims"):
         raise AscendError("E41011", opdef.op, f"[{namespace[:80]}] can't be the namespace of an operator")
     qualified = f"{namespace}::{function_name(opdef.op)}"
@@ -55,8 +62,12 @@ def register(opdef: OpDef | str, namespace: str = NAMESPACE) -> Callable[..., An
 
 
 def registrable(opdef: OpDef) -> bool:
-    """Whether PyTorch can have it: its functions have no variadic tensors."""
-    return all(t.occurrence != "variadic" for t in (*opdef.inputs, *opdef.outputs))
+    """Whether PyTorch can have it: there is a schema."""
+    try:
+        schema(opdef)
+    except AscendError:
+        return False
+    return True
 
 
 def translations() -> dict[Any, Callable[..., Any]]:
@@ -64,17 +75,27 @@ def translations() -> dict[Any, Callable[..., Any]]:
     return {r.function.default: export.translation(r.opdef) for r in _registered.values()}  # type: ignore[attr-defined]
 
 
-def _named(op: str) -> OpDef:
+def definition_of(op: str, domain: str | None = None) -> OpDef:
+    """The definition of this name, in a domain or in the first that has it. Raises AscendError E41011."""
     registry = Registry.from_options()
-    found = registry.resolve(DOMAIN, op, 1) or registry.resolve("", op, OPSET)
+    places = [at for at in _places() if domain in (None, at[0])] or [(domain or "", 1)]
+    found = next((f for at in places if (f := registry.resolve(at[0], op, at[1]))), None)
     if found is None:
         raise AscendError(
             "E41011", op, "no definition of it was found", details=registry.near_misses("", op, 1)
         )
     opdef = found.opdef
-    if opdef.standard:  # what a node may leave out isn't returned
-        opdef = replace(opdef, outputs=tuple(t for t in opdef.outputs if t.occurrence != "optional"))
+    needed = tuple(t for t in opdef.outputs if t.occurrence != "optional")
+    if opdef.standard and needed:  # what a node may leave out isn't returned
+        opdef = replace(opdef, outputs=needed)
     return opdef
+
+
+def _places() -> list[tuple[str, int]]:
+    """Domains, with their versions, in which an operator of a name is looked for."""
+    from onnx.defs import onnx_opset_version
+
+    return [(DOMAIN, 1), ("", OPSET), ("", onnx_opset_version()), ("ai.onnx.ml", ML_OPSET)]
 
 
 def _define(qualified: str, opdef: OpDef) -> Callable[..., Any]:
@@ -82,13 +103,13 @@ def _define(qualified: str, opdef: OpDef) -> Callable[..., Any]:
 
     namespace, _, name = qualified.partition("::")
 
-    count = len(opdef.inputs)
     names = [a.name for a in parameters(opdef)]
 
     def describe(*args: Any) -> Any:
-        given = dict(zip(names, args[count:], strict=False))
-        known = {n: v for n, v in given.items() if v is not None}
-        return _packed(tensors.describe(opdef, args[:count], known))
+        inputs, rest = separated(opdef, args)
+        known = {n: v for n, v in zip(names, rest, strict=False) if v is not None}
+        made = tensors.describe(opdef, inputs, known)
+        return made if gives_a_list(opdef) else _packed(made)
 
     compute = EagerCall(opdef, names)
     library = _library(namespace)
@@ -96,20 +117,27 @@ def _define(qualified: str, opdef: OpDef) -> Callable[..., Any]:
     library.impl(name, compute, "CPU")
     torch.library.register_fake(qualified, describe, lib=library)
     function = getattr(getattr(torch.ops, namespace), name)
-    derivatives = _derivatives(opdef, partial(register, namespace=namespace))
+    derivatives = _derivatives(opdef, partial(register, namespace=namespace), function)
     if derivatives is not None:
         kernel = autograd_kernel(function.default, compute, opdef, derivatives)
         library.impl(name, kernel, "Autograd", with_keyset=True)
+    if isinstance(derivatives, Equivalents):
+        gradient_operator.define(library, name, opdef, derivatives.slopes)
     export.register_symbolic(qualified, opdef)
     return function  # type: ignore[no-any-return]
 
 
-def _derivatives(opdef: OpDef, register: Register) -> Derivatives | None:
+def _derivatives(opdef: OpDef, register: Register, function: Any) -> Derivatives | None:
     """By the formula's gradient, or by PyTorch's equivalent of an operator of ONNX."""
+    import torch
+
     try:
         return Formulas(opdef, differentiate(opdef), register)
     except AscendError:
-        return Equivalents(opdef) if opdef.standard and opdef.op in EQUIVALENTS else None
+        if not (opdef.standard and opdef.op in EQUIVALENTS):
+            return None
+        namespace, _, name = function._qualified_op_name.partition("::")
+        return Equivalents(opdef, lambda: getattr(getattr(torch.ops, namespace), name + SUFFIX))
 
 
 @cache

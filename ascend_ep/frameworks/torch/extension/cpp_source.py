@@ -11,7 +11,7 @@ from dataclasses import replace
 from ascend_ep.errors import AscendError
 from ascend_ep.frameworks.torch.extension.cpp_autograd import AutogradClass
 from ascend_ep.frameworks.torch.extension.cpp_function import Function
-from ascend_ep.frameworks.torch.schema import function_name, parameters, schema
+from ascend_ep.frameworks.torch.schema import function_name, gives_a_list, parameters, takes_a_list
 from ascend_ep.opdef.definition import Attribute, OpDef
 from ascend_ep.opdef.derivative import differentiate
 
@@ -26,8 +26,10 @@ def functions_of(opdef: OpDef) -> tuple[Function, Function | None]:
     Raises AscendError E43106 for operators without a formula, E41011 for variadic ones.
     """
     name = function_name(opdef.op)
+    if takes_a_list(opdef) or gives_a_list(opdef):
+        reason = "an extension has a number of tensors"
+        raise AscendError("E41011", opdef.op, reason, where=opdef.origin)
     forward = Function(opdef, name)
-    schema(opdef)
     try:
         gradient = differentiate(opdef)
     except AscendError as error:

@@ -1,0 +1,46 @@
+"""DFT and STFT in PyTorch: complex numbers are its own, and two real ones outside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ascend_ep.frameworks.torch.equivalent_arguments import Attributes
+
+
+def _complex(x: Any) -> Any:
+    import torch
+
+    return (
+        torch.view_as_complex(x.contiguous()) if x.shape[-1] == 2 else torch.complex(x[..., 0], x[..., 0] * 0)
+    )
+
+
+def transformed(x: Any, length: Any, axis: Any, *, a: Attributes) -> Any:
+    """DFT, and its inverse."""
+    import torch
+
+    rank = x.dim()
+    at = (-2 if axis is None else int(axis)) % rank
+    inverse, half = bool(a.get("inverse", 0)), bool(a.get("onesided", 0))
+    if inverse and half:
+        count = 2 * (x.shape[at] - 1) if length is None else int(length)
+        return torch.fft.irfft(_complex(x), count, at)[..., None]
+    count = x.shape[at] if length is None else int(length)
+    made = (torch.fft.ifft if inverse else torch.fft.fft)(_complex(x), count, at)
+    if half:
+        made = made.narrow(at, 0, count // 2 + 1)
+    return torch.view_as_real(made)
+
+
+def frames_transformed(x: Any, step: Any, window: Any, length: Any, *, a: Attributes) -> Any:
+    """STFT."""
+    import torch
+
+    count = int(length) if length is not None else len(window) if window is not None else x.shape[1]
+    frames = x.unfold(1, count, int(step)).transpose(2, 3)  # batch, frames, count, 1 or 2
+    if window is not None:
+        frames = frames * window[:, None]
+    made = torch.fft.fft(_complex(frames), count, 2)
+    if a.get("onesided", 1):
+        made = made.narrow(2, 0, count // 2 + 1)
+    return torch.view_as_real(made)

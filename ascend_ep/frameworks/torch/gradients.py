@@ -1,0 +1,70 @@
+"""Which built-in operators have gradients in PyTorch, from what, and why the others have none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ascend_ep.errors import AscendError
+from ascend_ep.frameworks.torch.onnx_equivalents import EQUIVALENTS
+from ascend_ep.frameworks.torch.torch_library import definition_of
+from ascend_ep.opdef.definition import OpDef
+from ascend_ep.opdef.derivative import differentiate
+from ascend_ep.opdef.registry import Registry
+
+_INTEGERS, _STEP, _BYTES = (
+    "it gives or takes integers",
+    "its slope is 0 wherever it has one",
+    "it takes bytes",
+)
+_BITS, _TRUTHS, _NUMBERS = (
+    "it takes bits",
+    "it gives or takes truths",
+    "no tensor of floats decides its result",
+)
+#: Operators without a gradient, by what they have instead.
+WITHOUT = {
+    **dict.fromkeys(("AIPP", "ToFloatImage"), _BYTES),
+    **dict.fromkeys(("AscendAntiQuant", "ConvInteger", "MatMulInteger", "MatMulIntegerToFloat"), _INTEGERS),
+    **dict.fromkeys(("ArgMax", "ArgMin", "AscendQuant", "DynamicQuantizeLinear", "LabelEncoder"), _INTEGERS),
+    **dict.fromkeys(("MatMulNBits", "QGemm", "QLinearConv", "QLinearMatMul", "QuantizeLinear"), _INTEGERS),
+    **dict.fromkeys(("OneHotEncoder", "SVMClassifier", "TreeEnsembleClassifier"), "it gives classes"),
+    **dict.fromkeys(("TreeEnsemble", "TreeEnsembleRegressor"), _STEP),
+    **dict.fromkeys(("Binarizer", "Ceil", "Floor", "Hardmax", "Round", "Sign", "Ternarize"), _STEP),
+    **dict.fromkeys(("DynamicQuantizeLSTM", "DynamicQuantizeMatMul"), "it rounds what it takes"),
+    **dict.fromkeys(("BitCast", "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor"), _BITS),
+    **dict.fromkeys(("And", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less"), _TRUTHS),
+    **dict.fromkeys(("LessOrEqual", "Not", "Or", "Xor"), _TRUTHS),
+    **dict.fromkeys(("BlackmanWindow", "ConstantOfShape", "EyeLike", "HammingWindow"), _NUMBERS),
+    **dict.fromkeys(("HannWindow", "Shape", "Size"), _NUMBERS),
+}
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """From a "formula", or "PyTorch", whose equivalent gives it. twice: it has one itself."""
+
+    source: str
+    twice: bool
+
+
+def gradient_of(opdef: OpDef) -> Gradient | None:
+    """That of an operator as `register` takes it."""
+    try:
+        first = differentiate(opdef)
+    except AscendError:
+        known = opdef.standard and opdef.op in EQUIVALENTS
+        return Gradient("PyTorch", twice=True) if known else None
+    try:
+        differentiate(first)
+    except AscendError:
+        return Gradient("formula", twice=False)
+    return Gradient("formula", twice=True)
+
+
+def all_gradients() -> dict[str, Gradient | None]:
+    """Of every built-in operator, by name; "ONNX's" before one that shares its name with another."""
+    made: dict[str, Gradient | None] = {}
+    for _, listed in Registry().definitions():
+        opdef = definition_of(listed.op, listed.domain)
+        made[f"ONNX's {opdef.op}" if opdef.op in made else opdef.op] = gradient_of(opdef)
+    return made
