@@ -10,6 +10,7 @@ from typing import Any
 
 import onnx
 
+from ascend_ep import atomic_file
 from ascend_ep.compiler.convert_options import Source
 from ascend_ep.compiler.precision.keep_search import Accuracy
 from ascend_ep.compiler.precision.node_errors import Measure
@@ -37,14 +38,11 @@ class Quantized:
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Writes the model as ONNX."""
         target = Path(path)
-        sibling = target.with_name(f".{target.name}.{os.getpid()}")
         try:
-            onnx.save(self.model, sibling)
-            sibling.replace(target)
+            with atomic_file.replacing(target) as file:
+                onnx.save(self.model, file)
         except OSError as error:
             raise AscendError("E40002", f"can't write [{target}]: {error.strerror}") from error
-        finally:
-            sibling.unlink(missing_ok=True)
         return target
 
     def __str__(self) -> str:
