@@ -15,9 +15,8 @@ def infer_group_normalization(call: Call) -> Fact:
     dims = call.dims(0)
     wanted = int(call.attr("num_groups", 0)) if call.version < 21 else (*dims, 1, 1)[1]
     for index in (1, 2):
-        given = (*call.dims(index), 1)[0] if call.fact(index).dims is not None else wanted
-        if isinstance(given, int) and isinstance(wanted, int) and given != wanted:
-            call.fail(f"input {index} has {given} elements, and should have {wanted}")
+        if call.fact(index).dims is not None:
+            call.require((*call.dims(index), 1)[0], wanted, f"the elements of input {index}")
     return Fact(dims=dims)
 
 
