@@ -1,5 +1,6 @@
-"""How every command begins and ends: --version; Ctrl-C, a part that isn't installed, or what the system refuses
-in one line, never as a traceback; in silence when its reader has gone, as in `ascend-atc --help | head`."""
+"""How every command begins and ends: --version; Ctrl-C, a part that isn't installed, or what the system
+refuses in one line, never as a traceback; in silence when its reader has gone, as in `ascend-atc | head`.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +66,9 @@ def refused_by_system(error: OSError) -> AscendError:
     of = error.filename2 or error.filename
     reason = error.strerror or str(error)
     if of is None:
-        return AscendError("E40002", reason, fix="Check the disk, the open files and the limits of the system.")
+        return AscendError(
+            "E40002", reason, fix="Check the disk, the open files and the limits of the system."
+        )
     shown = os.fsdecode(of) if isinstance(of, str | bytes) else str(of)
     return AscendError("E40002", f"can't use [{shown}]: {reason}")
 

@@ -14,6 +14,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +27,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -375,6 +378,25 @@ SHOWN ssize_t pwrite(int fd, const void *from, size_t size, off_t at) {
 
 SHOWN ssize_t pwrite64(int fd, const void *from, size_t size, off_t at) __attribute__((alias("pwrite")));
 
+SHOWN ssize_t recv(int fd, void *to, size_t size, int flags) {
+    FAIL_IF_IT_IS_ITS_TURN(OTHER)
+    return syscall(SYS_recvfrom, fd, to, short_of(size, CALLER), flags, NULL, NULL);
+}
+
+SHOWN ssize_t send(int fd, const void *from, size_t size, int flags) {
+    FAIL_IF_IT_IS_ITS_TURN(OTHER)
+    return syscall(SYS_sendto, fd, from, short_of(size, CALLER), flags, NULL, 0);
+}
+
+SHOWN DIR *opendir(const char *path) {
+    if (fails(can_fail(OPENS), CALLER, __func__)) {
+        errno = faults.error;
+        return NULL;
+    }
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? NULL : fdopendir(fd);
+}
+
 SHOWN int close(int fd) { /* which closes, whatever it returns, as on Linux */
     int done = (int)syscall(SYS_close, fd);
     FAIL_IF_IT_IS_ITS_TURN(OTHER)
@@ -413,6 +435,15 @@ CALL(OTHER, lstat, (const char *path, struct stat *out), SYS_lstat, path, out)
 CALL(OTHER, lstat64, (const char *path, struct stat64 *out), SYS_lstat, path, out)
 CALL(OPENS, memfd_create, (const char *name, unsigned flags), SYS_memfd_create, name, flags)
 CALL(OPENS, dup, (int fd), SYS_dup, fd)
+CALL(OPENS, socket, (int domain, int type, int protocol), SYS_socket, domain, type, protocol)
+CALL(OPENS, accept4, (int fd, struct sockaddr *from, socklen_t *size, int flags), SYS_accept4, fd, from, size, flags)
+CALL(OPENS, epoll_create1, (int flags), SYS_epoll_create1, flags)
+CALL(OTHER, epoll_ctl, (int set, int what, int fd, struct epoll_event *event), SYS_epoll_ctl, set, what, fd, event)
+CALL(OTHER, bind, (int fd, const struct sockaddr *to, socklen_t size), SYS_bind, fd, to, size)
+CALL(OTHER, listen, (int fd, int backlog), SYS_listen, fd, backlog)
+CALL(OTHER, setsockopt, (int fd, int level, int name, const void *value, socklen_t size), SYS_setsockopt, fd, level,
+     name, value, size)
+CALL(OTHER, getsockname, (int fd, struct sockaddr *to, socklen_t *size), SYS_getsockname, fd, to, size)
 CALL(OPENS, pipe2, (int fds[2], int flags), SYS_pipe2, fds, flags)
 
 SHOWN int fcntl(int fd, int command, ...) {

@@ -1,9 +1,10 @@
 """Odd operands beside onnxruntime: `tools/fuzz_operands [--only TEXT] [--each N] [--all]`.
 
-Each of ONNX's node cases that runs natively, its dims all free. In turn each input is longer, shorter, empty, or
-holds NaN, infinities and whole numbers far beyond the sizes. What we compute is compared with onnxruntime's CPU
-provider. A crash, an error without a code, an answer where onnxruntime refuses, and other numbers are printed,
-once for each operator, input and kind; with --all also what we refuse and it computes.
+ONNX's node cases of several inputs that run natively, their dims all free. In turn each input is longer,
+shorter, empty, or, but the first, holds NaN, infinities and whole numbers far beyond the sizes. What we
+compute is compared with onnxruntime's CPU provider. A crash, an error without a code, an answer where
+onnxruntime refuses, and other numbers are printed once for each operator, input and kind; with --all also
+what we refuse and it computes.
 Ends with 1 for what tests/differential/odd_operands.txt doesn't list with its reason.
 """
 

@@ -18,7 +18,7 @@ SMALL = 8
 
 
 def with_free_dims(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model whose inputs may be of any length along every axis, and whose outputs are of no known shape."""
+    """The model whose inputs have any length along every axis, and whose outputs have no known shape."""
     made = onnx.ModelProto()
     made.CopyFrom(model)
     free = 0

@@ -6,7 +6,6 @@ import json
 import os
 import resource
 import signal
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +29,7 @@ MEMORY = 6 << 30
 
 @dataclass(frozen=True)
 class Finding:
-    """`end`: "crash", "no code", "silent" (onnxruntime refuses), "other numbers", or "refused" (it doesn't)."""
+    """`end`: "crash", "no code", "silent" (onnxruntime refuses), "other numbers", "refused" (it doesn't)."""
 
     case: str
     operator: str
@@ -56,12 +55,17 @@ def trial(case: Case) -> tuple[int, list[Finding]]:
     while True:
         lines, status = _forked(case, skip)
         tried += sum(line["step"] == "ours" for line in lines if "end" not in line)
-        found += [Finding(case.name, case.operator, x["odd"], x["end"], x["detail"]) for x in lines if "end" in x]
+        found += [
+            Finding(case.name, case.operator, x["odd"], x["end"], x["detail"]) for x in lines if "end" in x
+        ]
         if status == 0:
             return tried, found
         last = lines[-1] if lines else {"step": "convert", "odd": "", "at": 0}
         if last.get("step") != "rival":  # onnxruntime's own crashes are not ours
-            return tried, [*found, Finding(case.name, case.operator, last["odd"], "crash", f"status {status}")]
+            return tried, [
+                *found,
+                Finding(case.name, case.operator, last["odd"], "crash", f"status {status}"),
+            ]
         skip = last["at"] + 1
 
 
