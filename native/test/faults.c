@@ -383,11 +383,6 @@ SHOWN ssize_t recv(int fd, void *to, size_t size, int flags) {
     return syscall(SYS_recvfrom, fd, to, short_of(size, CALLER), flags, NULL, NULL);
 }
 
-SHOWN ssize_t send(int fd, const void *from, size_t size, int flags) {
-    FAIL_IF_IT_IS_ITS_TURN(OTHER)
-    return syscall(SYS_sendto, fd, from, short_of(size, CALLER), flags, NULL, 0);
-}
-
 SHOWN DIR *opendir(const char *path) {
     if (fails(can_fail(OPENS), CALLER, __func__)) {
         errno = faults.error;

@@ -123,7 +123,7 @@ def open_files() -> int:
 def child(scenario: Callable[[Path], None], folder: Path, at: int, out: int) -> None:
     """Goes through the scenario with one failure, and writes how it ended."""
     own = folder / f"run-{at}"
-    shutil.copytree(folder / "kept", own)
+    shutil.copytree(folder / "kept", own, symlinks=True)
     before = open_files()
     end, detail = "as without it", ""
     LOOP.start()
