@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from ascend_ep import atomic_file
 from ascend_ep.errors import AscendError
 
 CACHE = "ASCEND_EP_CACHE"
@@ -61,7 +61,7 @@ def operator_cache(given: Given) -> Iterator[None]:
         if mode == "force":
             for made in Path(fresh).iterdir():
                 if made.is_file() and made.suffix != ".lock":
-                    shutil.move(made, kept / made.name)
+                    atomic_file.copy(made, kept / made.name)
 
 
 @contextmanager

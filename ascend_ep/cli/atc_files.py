@@ -8,6 +8,7 @@ import os
 import sys
 from pathlib import Path
 
+from ascend_ep import atomic_file
 from ascend_ep.errors import AscendError, nearest
 
 #: Bytes of --output; the rest of what a file system takes is for suffixes and for files half written.
@@ -73,17 +74,13 @@ def check_target(text: str, flag: str) -> None:
 
 
 def write_renamed(path: Path, data: bytes, flag: str) -> None:
-    """Writes a sibling and renames it: a reader never sees half a file. `flag` asked for the file."""
-    sibling = path.with_name(f".{path.name}.{os.getpid()}")
+    """Replaces a file that `flag` asked for. Raises AscendError E10001."""
     try:
-        sibling.write_bytes(data)
-        sibling.replace(path)
+        atomic_file.write(path, data)
     except OSError as error:
         raise AscendError(
             "E10001", str(path), flag, f"The file cannot be written: {error.strerror}."
         ) from error
-    finally:  # it is there after a failure or an interrupt
-        sibling.unlink(missing_ok=True)
 
 
 def write_text(target: str, text: str, flag: str) -> None:

@@ -1,5 +1,6 @@
-"""How every command begins and ends: --version; Ctrl-C or a part that isn't installed in one line, never as a
-traceback; in silence when its reader has gone, as in `ascend-atc --help | head`."""
+"""How every command begins and ends: --version; Ctrl-C, a part that isn't installed, or what the system
+refuses in one line, never as a traceback; in silence when its reader has gone, as in `ascend-atc | head`.
+"""
 
 from __future__ import annotations
 
@@ -27,19 +28,25 @@ def command(name: str) -> Callable[[Main], Main]:
     def wrap(main: Main) -> Main:
         @functools.wraps(main)
         def run(arguments: Sequence[str] | None = None, *args: Any, **kwargs: Any) -> int:
-            if list(sys.argv[1:] if arguments is None else arguments) == ["--version"]:
-                return _print_version(name)
+            is_asked = list(sys.argv[1:] if arguments is None else arguments) == ["--version"]
             try:
-                status = main(arguments, *args, **kwargs)
+                status = _print_version(name) if is_asked else main(arguments, *args, **kwargs)
                 sys.stdout.flush()
             except BrokenPipeError:
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                _leave_output()
                 return CLOSED
             except KeyboardInterrupt:
                 print(AscendError("E43108"), file=sys.stderr)
                 return INTERRUPTED
             except AscendError as error:
                 print(error, file=sys.stderr)
+                return FAILED
+            except OSError as error:
+                _leave_output()
+                print(refused_by_system(error), file=sys.stderr)
+                return FAILED
+            except MemoryError:
+                print(AscendError("E40008", f"{name} needs more memory than there is"), file=sys.stderr)
                 return FAILED
             except ModuleNotFoundError as error:
                 without = lacking(error)
@@ -52,6 +59,26 @@ def command(name: str) -> Callable[[Main], Main]:
         return run
 
     return wrap
+
+
+def refused_by_system(error: OSError) -> AscendError:
+    """What nothing closer to the call has named: which file, and the system's reason."""
+    of = error.filename2 or error.filename
+    reason = error.strerror or str(error)
+    if of is None:
+        return AscendError(
+            "E40002", reason, fix="Check the disk, the open files and the limits of the system."
+        )
+    shown = os.fsdecode(of) if isinstance(of, str | bytes) else str(of)
+    return AscendError("E40002", f"can't use [{shown}]: {reason}")
+
+
+def _leave_output() -> None:
+    """What is still to be printed has no reader, or no room: nothing may fail on it again at the end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _print_version(name: str) -> int:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ascend_ep import atomic_file
 from ascend_ep.cli import om_quantize, om_reduce
 from ascend_ep.cli.atc_files import check_target, existing
 from ascend_ep.cli.command import Parser, command
@@ -154,7 +155,7 @@ def run(given: argparse.Namespace) -> tuple[Found, str, bool]:
     results = dict(zip(names, session.run(names, feeds), strict=True))
     if given.output:
         try:
-            with open(given.output, "wb") as file:
+            with atomic_file.replacing(Path(given.output)) as file:
                 np.savez(file, **results)
         except OSError as error:
             raise AscendError("E40002", f"can't write [{given.output}]: {error.strerror}") from error

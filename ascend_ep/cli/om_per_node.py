@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ascend_ep import atomic_file
 from ascend_ep.errors import AscendError
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def propose(
     made = bundle.with_name(f"{bundle.stem}_keep_dtype.om")
     already = options.precision_lists.keep
     try:
-        listed.write_text("".join(f"{name}\n" for name in (*sorted(already), *kept)))
+        atomic_file.write(listed, "".join(f"{name}\n" for name in (*sorted(already), *kept)))
     except OSError as error:
         raise AscendError("E40002", f"can't write [{listed}]: {error.strerror}") from error
     lists = replace(options.precision_lists, keep=frozenset(already) | frozenset(kept))

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ascend_ep import atomic_file
 from ascend_ep.errors import AscendError
 from ascend_ep.opbuild.ascendc.call_request import GE_NUMBERS
 from ascend_ep.opdef import dtypes
@@ -63,7 +64,7 @@ def write(entry: Mapping[str, Any], function: str, folder: Path, soc: str) -> Pa
     code = _library(entry["op_type"], folder).read_bytes()
     folder.mkdir(parents=True, exist_ok=True)
     made = folder / f"{name}.o"
-    made.write_bytes(code)
+    atomic_file.write(made, code)
     tensors = [*entry.get("inputs", ()), *entry.get("outputs", ())]
     key = "/".join(f"{_number(t.get('dtype', ''))},{_ND}" for t in tensors if isinstance(t, dict))
     description = {
@@ -92,7 +93,7 @@ def write(entry: Mapping[str, Any], function: str, folder: Path, soc: str) -> Pa
         },
     }
     text = json.dumps(description, indent=4) + "\n"
-    (folder / f"{name}.json").write_text(text, encoding="utf-8")
+    atomic_file.write(folder / f"{name}.json", text)
     return made
 
 

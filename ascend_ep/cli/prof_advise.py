@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ascend_ep import atomic_file
 from ascend_ep.errors import AscendError
 
 if TYPE_CHECKING:
@@ -96,7 +97,11 @@ def _apply(given: argparse.Namespace, model: onnx.ModelProto) -> int:
         names = f"--apply takes {', '.join(edits)}, with --output=FILE."
         raise AscendError("E10001", given.apply, "--apply", names)
     count = edits[given.apply](model)
-    onnx.save(model, given.output)
+    try:
+        with atomic_file.replacing(Path(given.output)) as file:
+            onnx.save(model, file)
+    except OSError as error:
+        raise AscendError("E40002", f"can't write [{given.output}]: {error.strerror}") from error
     print(f"{given.output}: {count} place{'s' * (count != 1)} changed")
     return 0
 

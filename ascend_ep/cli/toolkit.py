@@ -11,7 +11,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from ascend_ep import cann
+from ascend_ep import atomic_file, cann
 from ascend_ep.cann.soc import ALIASES, SOCS, find_soc
 from ascend_ep.cli.toolkit_cmake import cmake_files
 from ascend_ep.errors import AscendError
@@ -152,7 +152,7 @@ def make(folder: Path) -> Path:
     _script(folder / "tools" / "ascendc" / "asc_compile", ("ascend_ep.cli.compile_tool",))
     for name, content in cmake_files(str(folder), VERSION, _chips()):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(content, encoding="utf-8")
+        atomic_file.write(folder / name, content)
     for place in OP_BUILD:
         _script(folder / place / "op_build", ("ascend_ep.cli.op_build_tool",))
     for command, call in COMMANDS.items():
@@ -161,15 +161,14 @@ def make(folder: Path) -> Path:
         _link(folder / "python" / "site-packages" / module.name, module)
     for name in ("opp/vendors", "thirdpart"):
         (folder / name).mkdir(parents=True, exist_ok=True)
-    (folder / "version.cfg").write_text(
-        f"# version: 1.0\nruntime_running_version=[{VERSION}:ascend-ep]\n", encoding="utf-8"
-    )
+    version = f"# version: 1.0\nruntime_running_version=[{VERSION}:ascend-ep]\n"
+    atomic_file.write(folder / "version.cfg", version)
     for part in ("", "compiler/", "opp/", "runtime/", "toolkit/"):
         text = f"Version={VERSION}\nversion_dir={VERSION}\n"
-        (folder / f"{part}version.info").write_text(text, encoding="utf-8")
+        atomic_file.write(folder / f"{part}version.info", text)
     text = _ENVIRONMENT.format(folder=str(folder).replace("'", "'\\''"), machine=machine)
     for name in ("set_env.sh", "bin/setenv.bash"):
-        (folder / name).write_text(text, encoding="utf-8")
+        atomic_file.write(folder / name, text)
     return folder
 
 
@@ -202,5 +201,6 @@ def _link(place: Path, target: Path) -> None:
 def _script(place: Path, call: tuple[str, ...]) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     words = " ".join(f"'{word}'" for word in ("-m", *call))
-    place.write_text(f"#!/bin/sh\nexec '{sys.executable}' {words} \"$@\"\n", encoding="utf-8")
-    place.chmod(0o755)
+    with atomic_file.replacing(place) as file:
+        os.fchmod(file.fileno(), 0o755)
+        file.write(f"#!/bin/sh\nexec '{sys.executable}' {words} \"$@\"\n".encode())

@@ -22,6 +22,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from ascend_ep import atomic_file
 from ascend_ep.errors import AscendError
 
 DEFAULT_LIMIT = 512
@@ -67,8 +68,8 @@ def _lock(path: Path, wait: bool) -> int | None:
 
 def keep(made: Path, target: Path) -> None:
     """Gives what was made its name in the cache. Raises OSError."""
-    _digest_file(target).write_text(_digest(made), encoding="ascii")
-    os.replace(made, target)
+    atomic_file.write(_digest_file(target), _digest(made))
+    atomic_file.put(made, target)
 
 
 def is_whole(target: Path) -> bool:

@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ascend_ep import atomic_file
 from ascend_ep.element_types import numpy_dtype
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.expression import Program
@@ -267,6 +268,4 @@ def _read(path: Path) -> SearchResult | None:
 
 def _write(path: Path, result: SearchResult) -> None:
     text = json.dumps({"best": asdict(result.best), "candidates": [asdict(c) for c in result.candidates]})
-    temporary = path.with_suffix(f".{os.getpid()}.part")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
+    atomic_file.write(path, text)

@@ -90,7 +90,9 @@ def infer_facts(
     """
     declare_backwards(model.graph)
     if given is not None:
-        return _infer(model, registry, given_inputs(model, given))
+        facts = given_inputs(model, given)
+        facts.constraints.recording = True
+        return _infer(model, registry, facts)
     constraints = constraints or Constraints()
     for left in reversed(range(ROUNDS)):
         facts = declare_inputs(model, constraints)

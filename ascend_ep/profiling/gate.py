@@ -15,6 +15,7 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
+from ascend_ep import atomic_file
 from ascend_ep.errors import AscendError
 from ascend_ep.profiling.interleaved import Comparison, compare
 from ascend_ep.runtime.session import InferenceSession
@@ -104,8 +105,8 @@ def record(bundle: Path, target: Path) -> None:
     kept = target.with_suffix(".om")
     try:
         if kept.resolve() != bundle.resolve():
-            kept.write_bytes(bundle.read_bytes())
-        target.write_text(json.dumps({"bundle": kept.name, "of": bundle.name}, indent=2) + "\n")
+            atomic_file.copy(bundle, kept)
+        atomic_file.write(target, json.dumps({"bundle": kept.name, "of": bundle.name}, indent=2) + "\n")
     except OSError as error:
         raise AscendError("E40002", f"can't write [{target}]: {error.strerror}") from error
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ascend_ep import atomic_file
 from ascend_ep.errors import AscendError
 from ascend_ep.profiling import tables
 from ascend_ep.profiling.machine import Machine
@@ -46,7 +47,7 @@ def write_report(
     """
     page = page_of(profile, machine, sources, beside)
     try:
-        target.write_text(page, encoding="utf-8")
+        atomic_file.write(target, page)
     except OSError as error:
         raise AscendError("E40002", f"can't write [{target}]: {error.strerror}") from error
 

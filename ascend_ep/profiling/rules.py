@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ascend_ep import atomic_file
 from ascend_ep.element_types import INT64
 from ascend_ep.errors import AscendError
 from ascend_ep.profiling.machine import Machine
@@ -147,7 +148,7 @@ def write_findings(found: list[Finding], folder: Path, number: int = 0) -> Path:
     path = folder / f"prof_rule_{number}.json"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps([f.as_json() for f in found], indent=2, ensure_ascii=False))
+        atomic_file.write(path, json.dumps([f.as_json() for f in found], indent=2, ensure_ascii=False))
     except OSError as error:
         raise AscendError("E40002", f"can't write [{path}]: {error.strerror}") from error
     return path

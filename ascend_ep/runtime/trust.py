@@ -12,6 +12,7 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
+from ascend_ep import atomic_file
 from ascend_ep.errors import AscendError
 from ascend_ep.runtime.cache_folder import user_folder
 
@@ -63,9 +64,7 @@ def trust(digests: Iterable[tuple[str, str]]) -> Path:
         return path
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        with os.fdopen(handle, "a", encoding="utf-8") as file:
-            file.write("".join(fresh))
+        atomic_file.append(path, "".join(fresh), 0o600)
     except OSError as error:
         raise AscendError("E40002", f"can't write the trust store [{path}]: {error.strerror}") from error
     return path

@@ -60,7 +60,7 @@ static int fits(const operand *o, PyObject *given, int flags) {
     if (Py_TYPE(given) != array_type) return 0;
     const ndarray *a = (const ndarray *)given;
     if (a->descr != o->dtype || a->nd != o->rank || (a->flags & flags) != flags) return 0;
-    return memcmp(a->dims, o->dims, (size_t)o->rank * sizeof *o->dims) == 0;
+    return o->rank == 0 || memcmp(a->dims, o->dims, (size_t)o->rank * sizeof *o->dims) == 0;
 }
 
 /* New references to the arrays of a feed; 0 when it isn't for this call. */

@@ -1,6 +1,8 @@
 /* faults.c - a library for LD_PRELOAD that makes the n-th allocation or system call of a program fail.
  *
- *   ASC_FAULTS=alloc|calls   what fails: allocations, or system calls about files and mappings
+ *   ASC_FAULTS=alloc|calls|power
+ *                            what fails: allocations, system calls about files and mappings, or the power: before the
+ *                            n-th call that writes, all data that no fsync followed is lost, and the program ends
  *   ASC_FAULTS_AT=N          which one, from 1; 0: none, they are counted alone
  *   ASC_FAULTS_KIND=K        calls: EIO (default), ENOSPC, ENOMEM, EMFILE, EINTR (the call is as if interrupted, once),
  *                            or short (reads and writes move one byte)
@@ -12,18 +14,22 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -33,7 +39,7 @@
 #define LIVE (1u << 16)
 
 static struct faults {
-    int armed, allocations, calls, on, short_count, error;
+    int armed, allocations, calls, power, on, short_count, error;
     long at;
     atomic_long seen;
     const char *of;
@@ -86,6 +92,7 @@ SHOWN void asc_faults_arm(long at);
 SHOWN long asc_faults_disarm(void);
 SHOWN long asc_faults_left(void);
 SHOWN const char *asc_faults_failed(void);
+SHOWN void asc_faults_power_off(void);
 
 void asc_faults_arm(long at) {
     find_ranges();
@@ -126,6 +133,7 @@ __attribute__((constructor)) static void begin(void) {
     if (!what) return;
     faults.allocations = strcmp(what, "alloc") == 0;
     faults.calls = strcmp(what, "calls") == 0;
+    faults.power = strcmp(what, "power") == 0;
     faults.of = getenv("ASC_FAULTS_OF");
     faults.on = getenv("ASC_FAULTS_ON") != NULL;
     faults.short_count = kind && strcmp(kind, "short") == 0;
@@ -218,12 +226,71 @@ SHOWN void free(void *at) {
     __libc_free(at);
 }
 
+/* ---- the power -------------------------------------------------------------------------------- */
+
+enum { WRITTEN = 256, KEPT_FROM = 500 };
+
+/* A file that was opened for writing: `kept` is a descriptor of it, `synced` the bytes that are on the disk. */
+static struct written {
+    dev_t device;
+    ino_t inode;
+    off_t synced;
+    int kept, is_dirty;
+} written[WRITTEN];
+static int n_written;
+
+static struct written *find_written(int fd, struct stat *now) {
+    if (!faults.power || syscall(SYS_fstat, fd, now) != 0 || !S_ISREG(now->st_mode)) return NULL;
+    for (int i = 0; i < n_written; i++)
+        if (written[i].device == now->st_dev && written[i].inode == now->st_ino) return &written[i];
+    return NULL;
+}
+
+static int note_open(int fd, int flags) {
+    struct stat now;
+    struct written *w = find_written(fd, &now);
+    if (!faults.power || !faults.armed || fd < 0 || (flags & O_ACCMODE) == O_RDONLY || !S_ISREG(now.st_mode)) return fd;
+    if (!w && n_written < WRITTEN) {
+        w = &written[n_written++];
+        int kept = (int)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, KEPT_FROM);
+        *w = (struct written){now.st_dev, now.st_ino, now.st_size, kept, 0};
+    }
+    if (w && (flags & O_TRUNC || !now.st_size)) w->synced = 0, w->is_dirty = 1;
+    return fd;
+}
+
+static void note_write(int fd) {
+    struct stat now;
+    struct written *w = find_written(fd, &now);
+    if (w) w->is_dirty = 1;
+}
+
+static void note_sync(int fd) {
+    struct stat now;
+    struct written *w = find_written(fd, &now);
+    if (w) w->is_dirty = 0, w->synced = now.st_size;
+}
+
+/* Of what isn't on the disk nothing or half stays, in turn; what was written over is cut in the middle. */
+void asc_faults_power_off(void) {
+    for (int i = 0; i < n_written; i++) {
+        struct written *w = &written[i];
+        struct stat now;
+        if (!w->is_dirty || syscall(SYS_fstat, w->kept, &now) != 0) continue;
+        off_t more = now.st_size - w->synced,
+              size = more > 0 ? w->synced + (faults.at & 1 ? 0 : more / 2) : now.st_size / 2;
+        (void)syscall(SYS_ftruncate, w->kept, size);
+    }
+    (void)syscall(SYS_kill, getpid(), SIGKILL);
+}
+
 /* ---- system calls ----------------------------------------------------------------------------- */
 
 enum { OTHER, OPENS, WRITES };
 
 /* Whether a call of this class fails for that reason: only some ever give EMFILE and ENOSPC. */
 static int can_fail(int class) {
+    if (class == WRITES && fails(faults.power, NULL, "power")) asc_faults_power_off();
     if (!faults.calls || faults.short_count) return 0;
     return faults.error == EMFILE ? class == OPENS : faults.error == ENOSPC ? class == WRITES : 1;
 }
@@ -239,6 +306,7 @@ SHOWN void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t
         errno = faults.allocations ? ENOMEM : faults.error == EINTR ? EAGAIN : faults.error;
         return MAP_FAILED;
     }
+    if (protection & PROT_WRITE && flags & MAP_SHARED) note_write(fd);
     return (void *)syscall(SYS_mmap, at, size, protection, flags, fd, offset);
 }
 
@@ -250,28 +318,32 @@ SHOWN int mprotect(void *at, size_t size, int protection) {
     return (int)syscall(SYS_mprotect, at, size, protection);
 }
 
+static int class_of_open(int flags) {
+    return flags & (O_CREAT | O_TRUNC) && (faults.power || faults.error == ENOSPC) ? WRITES : OPENS;
+}
+
 static unsigned mode_of(int flags, va_list more) {
     return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(more, unsigned) : 0;
 }
 
 SHOWN int open(const char *path, int flags, ...) {
-    FAIL_IF_IT_IS_ITS_TURN(flags & O_CREAT && faults.error == ENOSPC ? WRITES : OPENS)
+    FAIL_IF_IT_IS_ITS_TURN(class_of_open(flags))
     va_list more;
     va_start(more, flags);
     unsigned mode = mode_of(flags, more);
     va_end(more);
-    return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+    return note_open((int)syscall(SYS_openat, AT_FDCWD, path, flags, mode), flags);
 }
 
 SHOWN int open64(const char *path, int flags, ...) __attribute__((alias("open")));
 
 SHOWN int openat(int folder, const char *path, int flags, ...) {
-    FAIL_IF_IT_IS_ITS_TURN(flags & O_CREAT && faults.error == ENOSPC ? WRITES : OPENS)
+    FAIL_IF_IT_IS_ITS_TURN(class_of_open(flags))
     va_list more;
     va_start(more, flags);
     unsigned mode = mode_of(flags, more);
     va_end(more);
-    return (int)syscall(SYS_openat, folder, path, flags, mode);
+    return note_open((int)syscall(SYS_openat, folder, path, flags, mode), flags);
 }
 
 SHOWN int openat64(int folder, const char *path, int flags, ...) __attribute__((alias("openat")));
@@ -294,15 +366,31 @@ SHOWN ssize_t pread64(int fd, void *to, size_t size, off_t at) __attribute__((al
 
 SHOWN ssize_t write(int fd, const void *from, size_t size) {
     FAIL_IF_IT_IS_ITS_TURN(WRITES)
+    note_write(fd);
     return syscall(SYS_write, fd, from, short_of(size, CALLER));
 }
 
 SHOWN ssize_t pwrite(int fd, const void *from, size_t size, off_t at) {
     FAIL_IF_IT_IS_ITS_TURN(WRITES)
+    note_write(fd);
     return syscall(SYS_pwrite64, fd, from, short_of(size, CALLER), at);
 }
 
 SHOWN ssize_t pwrite64(int fd, const void *from, size_t size, off_t at) __attribute__((alias("pwrite")));
+
+SHOWN ssize_t recv(int fd, void *to, size_t size, int flags) {
+    FAIL_IF_IT_IS_ITS_TURN(OTHER)
+    return syscall(SYS_recvfrom, fd, to, short_of(size, CALLER), flags, NULL, NULL);
+}
+
+SHOWN DIR *opendir(const char *path) {
+    if (fails(can_fail(OPENS), CALLER, __func__)) {
+        errno = faults.error;
+        return NULL;
+    }
+    int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? NULL : fdopendir(fd);
+}
 
 SHOWN int close(int fd) { /* which closes, whatever it returns, as on Linux */
     int done = (int)syscall(SYS_close, fd);
@@ -316,10 +404,17 @@ SHOWN int close(int fd) { /* which closes, whatever it returns, as on Linux */
         return (int)syscall(number, __VA_ARGS__); \
     }
 
-CALL(WRITES, fsync, (int fd), SYS_fsync, fd)
-CALL(WRITES, fdatasync, (int fd), SYS_fdatasync, fd)
-CALL(WRITES, ftruncate, (int fd, off_t size), SYS_ftruncate, fd, size)
-CALL(WRITES, ftruncate64, (int fd, off_t size), SYS_ftruncate, fd, size)
+#define NOTED_CALL(name, declared, note, number, ...) \
+    SHOWN int name declared {                         \
+        FAIL_IF_IT_IS_ITS_TURN(WRITES)                \
+        note(fd);                                     \
+        return (int)syscall(number, __VA_ARGS__);     \
+    }
+
+NOTED_CALL(fsync, (int fd), note_sync, SYS_fsync, fd)
+NOTED_CALL(fdatasync, (int fd), note_sync, SYS_fdatasync, fd)
+NOTED_CALL(ftruncate, (int fd, off_t size), note_write, SYS_ftruncate, fd, size)
+NOTED_CALL(ftruncate64, (int fd, off_t size), note_write, SYS_ftruncate, fd, size)
 CALL(WRITES, rename, (const char *from, const char *to), SYS_rename, from, to)
 CALL(WRITES, renameat, (int f, const char *from, int t, const char *to), SYS_renameat, f, from, t, to)
 CALL(OTHER, unlink, (const char *path), SYS_unlink, path)
@@ -335,6 +430,15 @@ CALL(OTHER, lstat, (const char *path, struct stat *out), SYS_lstat, path, out)
 CALL(OTHER, lstat64, (const char *path, struct stat64 *out), SYS_lstat, path, out)
 CALL(OPENS, memfd_create, (const char *name, unsigned flags), SYS_memfd_create, name, flags)
 CALL(OPENS, dup, (int fd), SYS_dup, fd)
+CALL(OPENS, socket, (int domain, int type, int protocol), SYS_socket, domain, type, protocol)
+CALL(OPENS, accept4, (int fd, struct sockaddr *from, socklen_t *size, int flags), SYS_accept4, fd, from, size, flags)
+CALL(OPENS, epoll_create1, (int flags), SYS_epoll_create1, flags)
+CALL(OTHER, epoll_ctl, (int set, int what, int fd, struct epoll_event *event), SYS_epoll_ctl, set, what, fd, event)
+CALL(OTHER, bind, (int fd, const struct sockaddr *to, socklen_t size), SYS_bind, fd, to, size)
+CALL(OTHER, listen, (int fd, int backlog), SYS_listen, fd, backlog)
+CALL(OTHER, setsockopt, (int fd, int level, int name, const void *value, socklen_t size), SYS_setsockopt, fd, level,
+     name, value, size)
+CALL(OTHER, getsockname, (int fd, struct sockaddr *to, socklen_t *size), SYS_getsockname, fd, to, size)
 CALL(OPENS, pipe2, (int fds[2], int flags), SYS_pipe2, fds, flags)
 
 SHOWN int fcntl(int fd, int command, ...) {

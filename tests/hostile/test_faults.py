@@ -55,6 +55,15 @@ def test_in_python(folder: Path, tmp_path: Path, scenario: str) -> None:
     holds(python.sweep(folder / "faults.so", tmp_path / "made", scenario, "calls", "EIO", 8), 40)
 
 
+def test_files_are_old_or_new_when_the_power_fails(folder: Path, tmp_path: Path) -> None:
+    library, writers = folder / "faults.so", ("bundle_and_weights", "trusted")
+    for campaign in python.power(library, tmp_path / "synced", *writers):
+        assert campaign.calls >= 3
+        assert not campaign.findings()
+    (unsynced,) = python.power(library, tmp_path / "unsynced", "report", sync=False)
+    assert [o.end for o in unsynced.findings()] == ["a torn file"]
+
+
 def test_a_wrong_program_is_found(folder: Path, tmp_path: Path) -> None:
     """One that takes no notice of malloc's failure."""
     source, program = tmp_path / "wrong.c", tmp_path / "wrong"

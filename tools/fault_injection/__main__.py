@@ -1,9 +1,10 @@
 """Failure of every allocation and every system call in turn: `tools/faults [--quick]`.
 
 A C program opens, binds and runs bundles: each allocation and each call fails once, then all from there on.
-Conversion, the own session, onnxruntime and the server: each system call, each allocation of our libraries.
-Nothing may crash, hang, leak, compute something else, or leave a file that is half written. --quick tries a
-sample of what is in Python. Prints a line for each sweep, and what was found; ends with 1 then.
+Conversion, the own session, onnxruntime, the server and commands: each system call, each allocation of our
+libraries. Whatever replaces files: the power fails before each call that writes, and what isn't on the disk
+is lost. Nothing may crash, hang, leak, compute something else, or leave a file that is half written. --quick
+tries a sample of what is in Python. Prints a line for each sweep, and what was found; ends with 1 then.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ def campaigns(folder: Path, every: int) -> Iterator[Campaign]:
             yield native.sweep(name, folder, command, "alloc", on=on)
             for kind in native.CALL_KINDS:
                 yield native.sweep(name, folder, command, "calls", kind, on=on and kind != "EINTR")
-    for scenario in python.SCENARIOS:
+    yield from python.power(library, folder / "power")
+    for scenario in (*python.SCENARIOS, *python.COMMANDS):
         for what, kind, on in python.KINDS:
-            own = folder / f"{scenario}-{what}-{kind}-{on}"
+            own = folder / f"{scenario.replace(' ', '-')}-{what}-{kind}-{on}"
             yield python.sweep(library, own, scenario, what, kind, every, on=on)
 
 

@@ -1,5 +1,5 @@
 """Conversion, the own session, onnxruntime and the server, while system calls, or allocations of our
-libraries, fail."""
+libraries, fail; and what replaces files, while the power does."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from .outcome import Campaign, Outcome, title
 
 SCENARIOS = ("convert", "load", "onnxruntime", "serve")
+COMMANDS = (
+    "ascend-atc", "ascend-om inspect", "ascend-om verify", "ascend-om run", "ascend-om trust",
+    "ascend-op explain", "ascend-op gen", "ascend-ep toolkit",
+)  # fmt: skip
 #: What fails, how, and whether all from there on.
 KINDS = (
     ("alloc", "EIO", False), ("alloc", "EIO", True), ("calls", "EIO", False), ("calls", "EINTR", False),
@@ -34,23 +39,34 @@ def sweep(
 
     Allocations are those of our libraries alone: Python, and what others write in C++, end on theirs as they
     please."""
-    path = os.pathsep.join(filter(None, [str(TOOLS), os.environ.get("PYTHONPATH", "")]))
-    environment = os.environ | {"LD_PRELOAD": str(library), "ASC_FAULTS": what, "ASC_FAULTS_KIND": kind}
-    environment |= {"PYTHONPATH": path, "ASCEND_EP_THREADS": "1"}
+    environment = _environment(library, what) | {"ASC_FAULTS_KIND": kind}
     if what == "alloc":
         environment["ASC_FAULTS_OF"] = "ascend_ep/"
     if on:
         environment["ASC_FAULTS_ON"] = "1"
-    command = [
-        sys.executable,
-        "-m",
-        "fault_injection.scenarios",
-        str(folder),
-        scenario,
-        str(every),
-        str(first),
+    calls, found = _said(environment, "scenarios", folder, scenario, every, first)
+    return Campaign(title(scenario, what, kind, on), calls, [Outcome(*each) for each in found])
+
+
+def power(library: Path, folder: Path, *writers: str, sync: bool = True) -> list[Campaign]:
+    """The power fails before each call by which a file is replaced: by these writers, or all of `power`."""
+    environment = _environment(library, "power") | {"ASCEND_EP_SYNC": str(int(sync))}
+    swept = _said(environment, "power", folder, *writers)
+    return [
+        Campaign(f"{name}, the power", calls, [Outcome(*each) for each in found])
+        for name, calls, found in swept
     ]
+
+
+def _environment(library: Path, what: str) -> dict[str, str]:
+    path = os.pathsep.join(filter(None, [str(TOOLS), os.environ.get("PYTHONPATH", "")]))
+    below = {"LD_PRELOAD": str(library), "ASC_FAULTS": what, "PYTHONPATH": path, "ASCEND_EP_THREADS": "1"}
+    return os.environ | below
+
+
+def _said(environment: dict[str, str], module: str, *arguments: Any) -> Any:
+    """What a module of this package prints last, below the library."""
+    command = [sys.executable, "-m", f"fault_injection.{module}", *map(str, arguments)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
-    calls, found = json.loads(done.stdout.splitlines()[-1])
-    return Campaign(title(scenario, what, kind, on), calls, [Outcome(*each) for each in found])
+    return json.loads(done.stdout.splitlines()[-1])

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import onnx.parser
 
 import ascend_ep
@@ -29,6 +30,7 @@ from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.errors import AscendError
 
+from .commands import COMMANDS, OPERATOR
 from .served import LOOP, serve_once
 
 #: Of the child's own time, and of the clock's: a busy machine is no hang.
@@ -69,8 +71,12 @@ def serve(folder: Path) -> None:
 
 
 SCENARIOS: dict[str, Callable[[Path], None]] = {
-    "convert": convert_it, "load": load_and_run, "onnxruntime": load_in_onnxruntime, "serve": serve
-}  # fmt: skip
+    "convert": convert_it,
+    "load": load_and_run,
+    "onnxruntime": load_in_onnxruntime,
+    "serve": serve,
+    **COMMANDS,
+}
 EXPECTED = np.zeros(0, np.float32)
 
 
@@ -82,6 +88,8 @@ def prepare(folder: Path) -> None:
     for path in (folder / "kept.om", folder / "served" / "m" / "1" / "model.om"):
         made.write(path)
     (folder / "kept_ctx.onnx").write_bytes(made.context_model("kept.om"))
+    onnx.save(onnx.parser.parse_model(MODEL), folder / "model.onnx")
+    (folder / "operator.json").write_text(OPERATOR)
     EXPECTED = ascend_ep.InferenceSession(str(folder / "kept.om")).run(None, FEED)[0]
 
 
@@ -90,7 +98,12 @@ def litter(folder: Path) -> list[str]:
 
 
 def damaged(folder: Path) -> str:
-    """What is wrong with the bundle that the conversion left, "" when it is whole or absent."""
+    """What is wrong with the files that were written, "" when they are whole or absent."""
+    for report in folder.glob("*.json"):
+        try:
+            json.loads(report.read_text(encoding="utf-8"))
+        except ValueError as error:
+            return f"{report.name}: {error}"
     if not (folder / "m.om").exists():
         return ""
     try:
@@ -110,7 +123,7 @@ def open_files() -> int:
 def child(scenario: Callable[[Path], None], folder: Path, at: int, out: int) -> None:
     """Goes through the scenario with one failure, and writes how it ended."""
     own = folder / f"run-{at}"
-    shutil.copytree(folder / "kept", own)
+    shutil.copytree(folder / "kept", own, symlinks=True)
     before = open_files()
     end, detail = "as without it", ""
     LOOP.start()

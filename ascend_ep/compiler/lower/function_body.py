@@ -22,6 +22,7 @@ from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Unsuppor
 from ascend_ep.compiler.semantics import Semantics, operand
 from ascend_ep.graph.facts import Fact
 from ascend_ep.graph.passes.pipeline import simplify
+from ascend_ep.opdef.dims import symbols
 from ascend_ep.opdef.registry import Registry
 
 BODY_DOMAIN = "ascend_ep.body"  # no operator is looked up here: the call is inlined
@@ -34,6 +35,9 @@ def lower_function_body(node: NodeView, b: PlanBuilder) -> None:
     wanted = {o.name: o for o in node.outputs if o is not None}
     model = _body_model(node, given)
     facts = simplify(model, _definitions(), {name: _fact(o) for name, o in given.items()})
+    sizes = symbols([d for o in given.values() for d in o.dims])
+    for one, other, _ in facts.constraints.unproven(sizes):
+        raise Unsupported(f"whether {one} is {other} in its function body is known only at run time")
     semantics = Semantics(model, _definitions())
     known = {**wanted, **given}
     prefix = next(iter(wanted))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from ascend_ep.compiler.half_types import has_half_types
 from ascend_ep.compiler.lower.arguments import REDUCTIONS, axis_of, enum_of, expect_ints, needed, operand
-from ascend_ep.compiler.lowering import NodeView, PlanBuilder, Unsupported, lowers
+from ascend_ep.compiler.lower.elementwise import Program, emit_program
+from ascend_ep.compiler.lowering import Dim, NodeView, PlanBuilder, Ref, Unsupported, lowers
+from ascend_ep.element_types import INT64
 from ascend_ep.opdef.dims import static
 from ascend_ep.plan.kernel_params import (
     GATHER,
@@ -107,3 +109,14 @@ def lower_tensor_scatter(node: NodeView, b: PlanBuilder) -> None:
     circular = enum_of(node, "mode", ("linear", "circular"), "linear")
     ints = TENSOR_SCATTER.pack(axis=axis_of(node, past.rank, -2), circular=circular)
     b.emit("tensor_scatter", ins, [b.out(needed(node.outputs, 0))], ints)
+
+
+def not_from_the_end(b: PlanBuilder, indices: Ref, count: Dim) -> Ref:
+    """The indices, but negative ones, which a gather counts from the end, beyond any axis."""
+    program = Program()
+    index = program.input(indices, INT64)
+    beyond = program.const(1 << 48, INT64)
+    program.output(program.select(program.call("lt", index, program.const(0, INT64)), beyond, index), INT64)
+    made = b.temp(INT64, [count])
+    emit_program(b, program, [made])
+    return made

@@ -9,6 +9,7 @@ import onnx_ir as ir
 
 from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lower.elementwise import Program, emit_program, power
+from ascend_ep.compiler.lower.indexing import not_from_the_end
 from ascend_ep.compiler.lower.matmul import require_float
 from ascend_ep.compiler.lower.pooling import pool_window
 from ascend_ep.compiler.lower.reduction import OPS
@@ -96,5 +97,8 @@ def lower_max_unpool(node: NodeView, b: PlanBuilder) -> None:
     zeros, filled = (b.temp(target.dtype, total) for _ in range(2))
     b.emit("copy", [b.view(zero, total, 0, [0])], [zeros])
     ints = SCATTER_ELEMENTS.pack(axis=0, reduction=lib.ASC_SCATTER_NONE)
-    b.emit("scatter_elements", [zeros, b.view(places, count), b.view(x, count)], [filled], ints)
+    where = b.view(places, count)
+    if indices.const is None or (indices.const < 0).any():
+        where = not_from_the_end(b, where, count[0])
+    b.emit("scatter_elements", [zeros, where, b.view(x, count)], [filled], ints)
     b.bind(target, b.view(filled, target.dims))

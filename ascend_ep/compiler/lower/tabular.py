@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from ascend_ep.compiler.lower.arguments import needed
 from ascend_ep.compiler.lower.elementwise import Program, emit_program, input_value
+from ascend_ep.compiler.lower.indexing import not_from_the_end
 from ascend_ep.compiler.lower.tabular_linear import rows_in_float32
 from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.element_types import FLOAT32, FLOAT64, INT32, INT64
@@ -145,6 +146,8 @@ def lower_array_feature_extractor(node: NodeView, b: PlanBuilder) -> None:
     x = b.contiguous(b.ref(source))
     count = product(places.dims)
     indices = b.view(b.contiguous(b.ref(places)), [count])
+    if places.const is None or (places.const < 0).any():
+        indices = not_from_the_end(b, indices, count)
     x = x if source.rank > 1 else b.view(x, [1, *source.dims])
     b.emit("gather", [x, indices], [b.out(needed(node.outputs, 0))], GATHER.pack(axis=len(x.dims) - 1))
 

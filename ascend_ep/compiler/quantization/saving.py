@@ -7,6 +7,7 @@ from pathlib import Path
 
 import onnx
 
+from ascend_ep import atomic_file
 from ascend_ep.errors import AscendError
 
 #: Bytes of weights that go into the file itself; protocol buffers end at 2 GiB.
@@ -18,17 +19,17 @@ def save_onnx(model: onnx.ModelProto, path: str | os.PathLike[str]) -> Path:
     E40002."""
     target = Path(path)
     data = f"{target.name}.data"
-    sibling = target.with_name(f".{target.name}.{os.getpid()}")
+    sibling = atomic_file.beside_of(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.with_name(data).unlink(missing_ok=True)
         if sum(len(t.raw_data) for t in model.graph.initializer) > MOST_INSIDE:
             copy = onnx.ModelProto()
             copy.CopyFrom(model)  # onnx takes the weights out of what it writes
+            target.with_name(data).unlink(missing_ok=True)  # onnx would append to it
             onnx.save(copy, sibling, save_as_external_data=True, location=data)
         else:
             onnx.save(model, sibling)
-        sibling.replace(target)
+        atomic_file.put(sibling, target)
     except OSError as error:
         raise AscendError("E40002", f"can't write [{target}]: {error.strerror or error}") from error
     finally:

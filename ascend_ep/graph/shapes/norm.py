@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ascend_ep.graph.facts import Fact
-from ascend_ep.graph.shapes.rule import Call, infers, same_as_input
+from ascend_ep.graph.shapes.rule import Call, infers, require_broadcast, same_as_input
 from ascend_ep.opdef.dims import Dim
 
 infers("LRN", "LogSoftmax", "LpNormalization", "MeanVarianceNormalization", "Softmax")(same_as_input)
@@ -15,16 +15,16 @@ def infer_group_normalization(call: Call) -> Fact:
     dims = call.dims(0)
     wanted = int(call.attr("num_groups", 0)) if call.version < 21 else (*dims, 1, 1)[1]
     for index in (1, 2):
-        given = (*call.dims(index), 1)[0] if call.fact(index).dims is not None else wanted
-        if isinstance(given, int) and isinstance(wanted, int) and given != wanted:
-            call.fail(f"input {index} has {given} elements, and should have {wanted}")
+        if call.fact(index).dims is not None:
+            call.require((*call.dims(index), 1)[0], wanted, f"the elements of input {index}")
     return Fact(dims=dims)
 
 
 @infers("InstanceNormalization", "RMSNormalization")
 def infer_normalization(call: Call) -> Fact:
     if call.node.op_type == "RMSNormalization":
-        call.axis(int(call.attr("axis", -1)), len(call.dims(0)))
+        axis = call.axis(int(call.attr("axis", -1)), len(call.dims(0)))
+        require_broadcast(call, 1, call.dims(0)[axis:], "scale")
     return Fact(dims=call.dims(0))
 
 
@@ -34,6 +34,8 @@ def infer_layer_normalization(call: Call) -> list[Fact]:
     axis = call.axis(int(call.attr("axis", -1)), len(dims))
     reduced = [*dims[:axis], *(1 for _ in dims[axis:])]
     stash = int(call.attr("stash_type", 1))
+    for index, name in ((1, "Scale"), (2, "B")):
+        require_broadcast(call, index, dims[axis:], name)
     return [Fact(dims=dims), Fact(stash, reduced), Fact(stash, reduced)][: call.n_outputs]
 
 

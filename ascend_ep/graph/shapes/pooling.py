@@ -24,6 +24,9 @@ def infer_global_pool(call: Call) -> Fact:
 @infers("MaxUnpool")
 def infer_max_unpool(call: Call) -> Fact:
     x = call.dims(0)
+    if call.fact(1).dims is not None:
+        for axis, (have, want) in enumerate(zip(call.dims(1, len(x)), x, strict=True)):
+            call.require(have, want, f"axis {axis} of the indices and the input")
     if call.has(2):
         sizes = call.fact(2).shape_value
         if sizes is not None and len(sizes) != len(x):

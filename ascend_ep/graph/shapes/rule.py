@@ -194,6 +194,19 @@ def tracked(array: Objects | Array | None, dtype: int = 0) -> Fact | None:
     return Fact(dtype, array.shape, values)
 
 
+def require_broadcast(call: Call, index: int, dims: Sequence[Dim], what: str) -> None:
+    """Input `index` must broadcast to `dims`, not the other way round; nothing is asked of an absent one."""
+    if not call.has(index) or call.fact(index).dims is None:
+        return
+    given = call.dims(index)
+    if len(given) > len(dims):
+        call.fail(f"{what} has rank {len(given)}, more than {len(dims)}")
+    for axis, (have, want) in enumerate(zip(given, dims[len(dims) - len(given) :], strict=True)):
+        if have != 1:
+            made = have if isinstance(have, int) else broadcast_dim(call, have, want, axis)
+            call.require(made, want, f"axis {axis} of {what}")
+
+
 def broadcast_dim(call: Call, a: Dim, b: Dim, place: int | str) -> Dim:
     """The dimension of an elementwise result: equal ones, or either is 1. `place`: where in the node."""
     if a == b or b == 1:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from ascend_ep import atomic_file
 from ascend_ep.cann.soc import find_soc
 from ascend_ep.errors import AscendError
 from ascend_ep.opbuild.ascendc.naming import Column, snake_case
@@ -92,7 +93,7 @@ def _proto_header(prototypes: Sequence[str]) -> str:
 
 
 def _put(path: Path, text: str) -> Path:
-    path.write_text(text, encoding="utf-8")
+    atomic_file.write(path, text)
     return path
 
 

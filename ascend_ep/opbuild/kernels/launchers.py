@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from ascend_ep import atomic_file
+
 from .signature import KernelFunction, kernels_of
 from .units import included_source
 
@@ -85,5 +87,5 @@ def _parameters(kernel: KernelFunction) -> str:
 def _put(path: Path, text: str) -> Path:
     """Writes it where it changes, so that nothing is compiled again for nothing."""
     if not path.exists() or path.read_text(encoding="utf-8") != text:
-        path.write_text(text, encoding="utf-8")
+        atomic_file.write(path, text)
     return path

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from ascend_ep import atomic_file
 from ascend_ep.errors import AscendError
 from ascend_ep.runtime.cache_folder import open_cache
 
@@ -78,7 +79,7 @@ def _move(moves: Sequence[tuple[Path, Path]], removed: Sequence[Path], kept: Pat
                 before.chmod(target.stat().st_mode & 0o777)
             undo.append((before, target))
             if source is not None:
-                os.replace(source, target)
+                atomic_file.put(source, target)
             else:
                 target.unlink(missing_ok=True)
     except OSError:
@@ -86,7 +87,7 @@ def _move(moves: Sequence[tuple[Path, Path]], removed: Sequence[Path], kept: Pat
             if before is None:
                 target.unlink(missing_ok=True)
             else:
-                target.write_bytes(before.read_bytes())
+                atomic_file.put(before, target)
         raise
 
 

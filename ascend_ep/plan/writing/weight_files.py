@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 import re
-import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from math import prod
@@ -20,6 +18,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep import atomic_file
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.mapped import release_pages
 from ascend_ep.plan.plan import Ref, Weight
@@ -94,6 +93,8 @@ class WeightFiles:
         except OSError as error:
             what = f"can't write weights to [{self._folder}]: {error.strerror}"
             raise AscendError("E40002", what) from error
+        if self.files:
+            atomic_file.sync_folder(self._folder)
 
     def discard(self) -> None:
         """Removes what was made here and wasn't there before."""
@@ -108,7 +109,7 @@ class WeightFiles:
     def _write_file(self, refs: Iterable[Ref], weights: Weights) -> None:
         """One file of these weights, under its name at once when it is whole."""
         first = len(weights.segments)
-        temporary = self._folder / f".{self._stem}.{os.getpid()}-{secrets.token_hex(4)}.part"
+        temporary = atomic_file.beside_of(self._folder / self._stem)
         try:
             with open(temporary, "xb+") as file:
                 for ref in refs:
@@ -125,7 +126,7 @@ class WeightFiles:
             target = self._folder / name
             if not target.exists():
                 self._made.append(target)
-            os.replace(temporary, target)
+            atomic_file.put(temporary, target, settled=False)
             self.files.append(WeightFile(f"{FOLDER}/{name}", first, count, size, digest))
         finally:
             with suppress(OSError):

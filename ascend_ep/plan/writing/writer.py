@@ -9,13 +9,11 @@ from __future__ import annotations
 import hashlib
 import io
 import mmap
-import os
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from ascend_ep import atomic_file
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.dims import static
 from ascend_ep.plan.plan import WEIGHT, HostPartition, Native, NativePartition, Plan, Ref, Weight
@@ -60,27 +58,29 @@ def write_file(
     Weights are in the bundle, or `outside`, whose files are written before it and removed if it can't be.
     `fill` is called with the complete file before it gets its name; what it returns becomes the last samples.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
     try:
-        with open(temporary, "xb+") as file:
+        with atomic_file.replacing(path) as file:
             samples = _write(plan, model_def, file, soc_version, outside)
             file.flush()
             with mmap.mmap(file.fileno(), 0) as mapped:
                 stamp(mapped)
-                if fill is not None and _refill(mapped, samples, fill(temporary)):
+                if fill is not None and _refill(mapped, samples, _filled(fill, Path(file.name), path)):
                     stamp(mapped)
-        os.replace(temporary, path)
         outside = None
-    except AscendError as error:
-        error.where = error.where.replace(str(temporary), str(path))
-        raise
     except OSError as error:
         raise AscendError("E40002", f"can't write [{path}]: {error.strerror}") from error
     finally:
-        with suppress(OSError):
-            temporary.unlink()
         if outside is not None:
             outside.discard()
+
+
+def _filled(fill: Fill, written: Path, path: Path) -> Sequence[memoryview]:
+    """What `fill` says of the file beside `path`; its errors name `path`."""
+    try:
+        return fill(written)
+    except AscendError as error:
+        error.where = error.where.replace(str(written), str(path))
+        raise
 
 
 def write_bytes(plan: Plan, model_def: bytes, soc_version: str = "", fill: Fill | None = None) -> bytes:

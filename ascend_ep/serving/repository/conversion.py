@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from ascend_ep import atomic_file
 from ascend_ep.errors import AscendError
 from ascend_ep.runtime.binding import isa_name
 from ascend_ep.runtime.cache_folder import cache_path, open_cache
@@ -103,7 +104,7 @@ class Converter:
             if status != 0 or not (work / layout.BUNDLE).is_file():
                 raise AscendError("E50043", self._places.shown(model), self._reason(output, work))
             with contextlib.suppress(OSError):  # another server has made it meanwhile
-                work.rename(kept)
+                atomic_file.put(work, kept)
         finally:
             shutil.rmtree(work, ignore_errors=True)
 

@@ -1,0 +1,40 @@
+"""What the system refuses ends a command with a code, the file and the reason, and no traceback."""
+
+from __future__ import annotations
+
+import errno
+import subprocess
+import sys
+
+import pytest
+
+from ascend_ep.cli.command import command
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device", "m.om"), "E40002: can't use [m.om]: No space left"),
+        (OSError(errno.EMFILE, "Too many open files"), "E40002: Too many open files\n   fix: Check the disk"),
+        (MemoryError(), "E40008: ascend-x needs more memory"),
+    ],
+)
+def test_a_call_that_fails(error: Exception, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    @command("ascend-x")
+    def main(arguments: list[str]) -> int:
+        raise error
+
+    assert main([]) == 1
+    assert capsys.readouterr().err.startswith(said)
+
+
+def test_output_that_has_no_room() -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "ascend_ep.cli.om", "--version"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr.splitlines()[0]) == (1, "E40002: No space left on device")
