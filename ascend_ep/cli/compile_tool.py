@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from ascend_ep import atomic_file
 from ascend_ep.errors import AscendError
 
 FAILED, WRONG_USAGE = 1, 2
@@ -39,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with tempfile.TemporaryDirectory(dir=target.absolute().parent, prefix=".compile-") as work:
             made = Path(work) / "made.o"
             compile_for_cores(_in_order(words, source, target), text, sources, made, Path(work))
-            os.replace(made, target)
+            atomic_file.put(made, target)
     except AscendError as error:
         print(error, file=sys.stderr)
         return FAILED
