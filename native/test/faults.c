@@ -301,8 +301,9 @@ static int can_fail(int class) {
         return -1;                                  \
     }
 
+/* Without a file it is an allocation, and fails for want of memory alone. */
 SHOWN void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset) {
-    if (fails(can_fail(OTHER), CALLER, __func__) || fails(faults.allocations, CALLER, __func__)) {
+    if ((fd >= 0 && fails(can_fail(OTHER), CALLER, __func__)) || fails(faults.allocations, CALLER, __func__)) {
         errno = faults.allocations ? ENOMEM : faults.error == EINTR ? EAGAIN : faults.error;
         return MAP_FAILED;
     }

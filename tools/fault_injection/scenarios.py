@@ -142,7 +142,10 @@ def child(scenario: Callable[[Path], None], folder: Path, at: int, out: int) -> 
         end, detail = ("an error" if known else "a traceback"), f"{type(error).__name__}: {error}"[:200]
         del error
     seen = faults.asc_faults_disarm()
-    LOOP.stop()
+    try:
+        LOOP.stop()
+    except RuntimeError as error:
+        end, detail = "a hang", f"the server's loop: {error}; {end}; {detail}"
     if open_files() > before:
         end, detail = "an open file", f"{open_files() - before}; {end}; {detail}"
     if damaged(own):

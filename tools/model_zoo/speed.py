@@ -1,7 +1,7 @@
 """How fast a model runs inside onnxruntime with AscendEP, beside onnxruntime's CPU provider alone.
 
 Each has a process of its own, new in every round, and short slots in turn, as in the benchmark; between two
-slots nothing runs for so long that the threads of the one before fall asleep. A call of a few microseconds
+slots nothing runs for so long that the threads of the one before fall asleep. A call of some microseconds
 depends by some percent on where a process has its memory: then both run in one process, in turn.
 
 Small inputs take turns with others of their size. A row of a table that comes again and again teaches the
@@ -26,7 +26,7 @@ SLOTS, SLOT, REST = 5, 0.1, 0.12
 #: Seconds for each model to wait for a quiet machine and take slots again that others disturbed.
 PATIENCE = 30.0
 #: Seconds of a call below which both run in one process.
-BRIEF = 50e-6
+BRIEF = 100e-6
 
 
 def measure(

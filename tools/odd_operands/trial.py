@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import resource
@@ -73,6 +74,7 @@ def _forked(case: Case, skip: int) -> tuple[list[dict[str, Any]], int]:
     read, out = os.pipe()
     pid = os.fork()
     if pid == 0:
+        gc.freeze()  # what a session of the parent waits for has no threads here: it is never collected
         os.close(read)
         resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
         if "libasan" not in os.environ.get("LD_PRELOAD", ""):

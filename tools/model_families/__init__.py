@@ -1,0 +1,1 @@
+"""Every family of transformers, tiny, as PyTorch exports it: tools/transformers_families."""

@@ -1,0 +1,146 @@
+"""Tries families of the installed transformers: converted and compared with onnxruntime's CPU provider.
+
+Each is made tiny with random weights, exported by PyTorch (by its older exporter where the newer fails),
+and run in the own runtime and inside onnxruntime, in a process that is forked for it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import fnmatch
+import gc
+import json
+import os
+import signal
+import sys
+import tempfile
+import traceback
+import warnings
+from pathlib import Path
+from typing import Any
+
+import onnxruntime
+import torch
+from model_zoo.agreement import error
+from model_zoo.trial import CPU
+
+import ascend_ep
+import ascend_ep.provider
+from ascend_ep.cli.atc import main as atc
+from model_families.tiny import LeftOut, Tensors, make
+
+#: The largest error of a float32 model, relative to the output's magnitude.
+ALLOWED = 1e-5
+#: Seconds for one family.
+LIMIT = 400
+OPSET = 17
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="transformers_families", description=__doc__)
+    parser.add_argument("--only", nargs="*", default=["*"], help="families by name, e.g. 'qwen*'")
+    parser.add_argument("--json", type=Path, help="write what was found to this file, after each family")
+    given = parser.parse_args()
+    from transformers.models.auto.modeling_auto import MODEL_MAPPING_NAMES
+
+    chosen = [n for n in MODEL_MAPPING_NAMES if any(fnmatch.fnmatch(n, wanted) for wanted in given.only)]
+    found: dict[str, dict[str, Any]] = {}
+    for family in chosen:
+        found[family] = _forked(family)
+        print(f"{family}: {_line(found[family])}", flush=True)
+        if given.json:
+            given.json.write_text(json.dumps(found, indent=1))
+    good, wrong, out = (sum(f["verdict"] == v for f in found.values()) for v in ("good", "wrong", "left out"))
+    print(f"{good} families agree, {wrong} don't; {out} couldn't be made or exported")
+    return 1 if wrong else 0
+
+
+def _line(found: dict[str, Any]) -> str:
+    if found["verdict"] != "good":
+        return f"{found['verdict'].upper()}: {found['why']}"
+    here, inside = found["errors"]
+    left = f", {found['left']} left to the CPU provider" if found["left"] else ""
+    return f"good: error {here:.0e}, in onnxruntime {inside:.0e}, {found['nodes']} nodes{left}"
+
+
+def _forked(family: str) -> dict[str, Any]:
+    """What a process of its own finds: its libraries are those that this one has imported."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        gc.freeze()
+        signal.alarm(LIMIT)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.dup2(1, 2)
+        with contextlib.suppress(BaseException):
+            os.write(write, json.dumps(_try(family)).encode())
+        os._exit(0)
+    os.close(write)
+    with open(read, "rb") as answer:
+        said = answer.read()
+    _, status = os.waitpid(pid, 0)
+    if said:
+        answered: dict[str, Any] = json.loads(said)
+        return answered
+    return {"verdict": "wrong", "why": f"its process ended with {os.waitstatus_to_exitcode(status)}"}
+
+
+def _try(family: str) -> dict[str, Any]:
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            module, inputs = make(family)
+            model = _exported(module, inputs, Path(folder, "model.onnx"))
+            return _compared(model, inputs)
+    except LeftOut as reason:
+        return {"verdict": "left out", "why": str(reason)}
+    except Exception as failure:
+        place = traceback.extract_tb(failure.__traceback__)[-1]
+        where = f"{Path(place.filename).name}:{place.lineno}"
+        return {"verdict": "wrong", "why": f"{type(failure).__name__}: {failure} ({where})"[:400]}
+
+
+def _exported(module: torch.nn.Module, inputs: Tensors, path: Path) -> Path:
+    """Raises LeftOut where PyTorch has no translation."""
+    values, names = tuple(inputs.values()), list(inputs)
+    named = {"input_names": names, "output_names": ["y"]}
+    try:
+        torch.onnx.export(module, values, path, dynamo=True, external_data=False, **named)
+    except Exception:
+        free = {name: {0: "batch"} for name in names}
+        try:
+            torch.onnx.export(
+                module, values, path, dynamo=False, opset_version=OPSET, dynamic_axes=free, **named
+            )
+        except Exception as failure:
+            raise LeftOut(f"PyTorch doesn't export it: {failure}"[:200]) from failure
+    return path
+
+
+def _compared(path: Path, inputs: Tensors) -> dict[str, Any]:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    plain = onnxruntime.InferenceSession(str(path), options, providers=CPU)
+    feeds = {i.name: inputs[i.name].numpy() for i in plain.get_inputs()}
+    expected = plain.run(None, feeds)
+    drawn = error(expected, plain.run(None, feeds)) > 0
+    session = onnxruntime.InferenceSession(str(path), options, providers=["AscendEP", *CPU])
+    report = ascend_ep.provider.report(session)
+    inside = error(expected, session.run(None, feeds))
+    target = path.with_suffix("")
+    command = [f"--model={path}", "--framework=5", f"--output={target}", "--soc_version=Ascend910B3"]
+    if status := atc([*command, "--precision_mode_v2=origin"]):
+        return {"verdict": "wrong", "why": f"ascend-atc ended with {status}"}
+    here = error(expected, ascend_ep.InferenceSession(f"{target}.om").run(None, feeds))
+    found = {"errors": [here, inside], "nodes": len(report.placements), "left": len(report.on_cpu)}
+    if drawn:
+        return {"verdict": "left out", "why": "it converts and runs, but draws its results", **found}
+    if max(here, inside) > ALLOWED:
+        return {"verdict": "wrong", "why": f"errors of {here:.0e}, in onnxruntime {inside:.0e}", **found}
+    return {"verdict": "good", **found}
+
+
+if __name__ == "__main__":
+    warnings.filterwarnings("ignore")
+    torch.set_num_threads(1)
+    sys.exit(main())
