@@ -24,6 +24,7 @@ VARIABLES = frozenset(
         "SEARCH",
         "SOC",
         "SOC_VERSION",
+        "SYNC",
         "THREADS",
         "TRUST",
         "VERIFY",

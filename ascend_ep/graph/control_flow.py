@@ -21,8 +21,18 @@ ROUNDS = 5  #: in which the shape of what a loop carries has to settle
 def infer_control_flow(node: ir.Node, version: int, facts: Facts, infer: InferBody) -> list[Fact]:
     """The facts of the outputs of a node of OPERATORS: unknown where bodies disagree or ranks change."""
     results = _infer(node, version, facts, infer)
+    _give_types(node)
     own = {v.name for body in _bodies(node) for v in _values(body)}
     return [_outside(f, v, own) for f, v in zip(results, node.outputs, strict=True)]
+
+
+def _give_types(node: ir.Node) -> None:
+    """Sequences and optionals, of which there are no facts, are of the type that the body gives them."""
+    place = 1 if node.op_type == "Loop" else 0  # behind the condition
+    for body in _bodies(node):
+        for value, inner in zip(node.outputs, body.outputs[place:], strict=False):
+            if value.type is None and isinstance(inner.type, ir.SequenceType | ir.OptionalType):
+                value.type = inner.type
 
 
 def taken_branch(node: ir.Node, facts: Facts) -> ir.Graph | None:

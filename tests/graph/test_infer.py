@@ -359,3 +359,16 @@ def test_declared_results_give_the_rank_of_what_they_are_made_of() -> None:
     graph = helper.make_graph(nodes, "g", inputs, outputs)
     model = load_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)]))
     assert str(infer_facts(model)[model.graph.node(0).outputs[0]]) == "FLOAT[s:0]"
+
+
+def test_what_a_loop_collects_has_a_type() -> None:
+    """The loop's output is declared nowhere; who reads the joined rows in another partition needs their type."""
+    body = """body = b (int64 i, bool c, seq(float) s) => (bool d, seq(float) t) {
+        h = SequenceAt(rows, i) t = SequenceInsert(s, h) d = Identity(c) }"""
+    text = f"""<ir_version: 8, opset_import: ["": 17]> g (float[4, 8] x) => (float[R, 8] y)
+        <int64 n = {{2}}, bool c = {{1}}> {{ rows = SplitToSequence(x) e = SequenceEmpty()
+        t = Loop<{body}>(n, c, e) u = ConcatFromSequence<axis = 0>(t) y = Neg(u) }}"""
+    model = load_model(onnx.parser.parse_model(text))
+    facts = infer_facts(model)
+    joined = next(node for node in model.graph if node.op_type == "ConcatFromSequence").outputs[0]
+    assert facts[joined].dtype == onnx.TensorProto.FLOAT

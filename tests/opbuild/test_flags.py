@@ -24,7 +24,7 @@ def kernel(folder: Path, name: str) -> dict[str, Any]:
 
 def test_names_places_types_and_the_chip(run: Run, tmp_path: Path) -> None:
     flags = ("--output_name", "my_wave", "--op_type", "Ripple", "--dtype", "bfloat16")
-    more = ("--attr", "k=2.5", "--soc_version", "Ascend310P3", "--search", "0")
+    more = ("--attr", "k=2.5", "--soc_version", "Ascend310P3", "--search", "0", "--verbose")
     status, out, err = run("build", *WAVE, *flags, *more, "--output", str(tmp_path / "deep" / "out"))
     assert status == 0, err
     folder = tmp_path / "deep" / "out"

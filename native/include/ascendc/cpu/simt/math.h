@@ -87,10 +87,12 @@ inline int32_t Ffs(T x) {
     return __builtin_ffsll(int64_t(std::make_unsigned_t<T>(x)));
 }
 
+__extension__ typedef unsigned __int128 uint128_t;
+
 /* dividend / divisor by the two numbers that GetUintDivMagicAndShift makes of the divisor. */
 template <typename T>
 inline T UintDiv(T dividend, T magic, T shift) {
-    using W = std::conditional_t<sizeof(T) == 8, unsigned __int128, uint64_t>;
+    using W = std::conditional_t<sizeof(T) == 8, uint128_t, uint64_t>;
     const W high = W(dividend) * magic >> 8 * sizeof(T);
     return T((high + dividend) >> shift);
 }
@@ -101,7 +103,7 @@ namespace AscendC {
 
 template <typename T>
 inline void GetUintDivMagicAndShift(T &magic, T &shift, T divisor) {
-    using W = unsigned __int128;
+    using W = Simt::uint128_t;
     asc_cpu::need_parameter(divisor != 0, "GetUintDivMagicAndShift", "the divisor is not 0");
     T bits = 0;
     while (bits < T(8 * sizeof(T)) && (W(1) << bits) < W(divisor)) bits++;
