@@ -362,7 +362,7 @@ def test_declared_results_give_the_rank_of_what_they_are_made_of() -> None:
 
 
 def test_what_a_loop_collects_has_a_type() -> None:
-    """The loop's output is declared nowhere; who reads the joined rows in another partition needs their type."""
+    """The loop's output is declared nowhere; who reads the joined rows elsewhere needs their type."""
     body = """body = b (int64 i, bool c, seq(float) s) => (bool d, seq(float) t) {
         h = SequenceAt(rows, i) t = SequenceInsert(s, h) d = Identity(c) }"""
     text = f"""<ir_version: 8, opset_import: ["": 17]> g (float[4, 8] x) => (float[R, 8] y)
