@@ -182,6 +182,21 @@ override_layer_configs : {
 """
 
 
+def test_what_changes_nothing_is_said(amct: Any, caplog: pytest.LogCaptureFixture) -> None:
+    Path("one.cfg").write_text("joint_quant: true\ncommon_config { arq_quantize { asymmetric: true } }\n")
+    amct.create_quant_config("config.json", "m.onnx", config_defination="one.cfg")
+    assert {r.message.split()[0] for r in caplog.records} == {"joint_quant", "asymmetric"}
+    caplog.clear()
+    config = json.loads(Path("config.json").read_text()) | {"do_fusion": False, "joint_quant": False}
+    config["conv1"]["dmq_balancer_param"] = 0.5
+    Path("config.json").write_text(json.dumps(config))
+    amct.quantize_model("config.json", "m.onnx", "modified.onnx", "record.txt")
+    said = [r.message for r in caplog.records]
+    assert [text for text in said if text.startswith("do_fusion changes nothing here")]
+    assert [text for text in said if text.startswith("layers differ in dmq_balancer_param")]
+    assert len(said) == 2
+
+
 def test_a_definition_file(amct: Any) -> None:
     Path("q.cfg").write_text(CFG)
     config = quantise(amct, config_defination="q.cfg")

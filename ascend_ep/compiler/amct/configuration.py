@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,14 @@ _IFMR = {
     "min_percentile": 0.999999,
     "search_range": [0.7, 1.3],
     "search_step": 0.01,
+}
+#: Members that change nothing here unless they have these values, and what holds instead.
+_WITHOUT_EFFECT = {
+    "do_fusion": (True, "the converter decides what is fused"),
+    "skip_fusion_layers": ([], "the converter decides what is fused"),
+    "joint_quant": (False, "each product has scales of its own"),
+    "fakequant_precision_mode": ("DEFAULT", "the model computes in float32 beside its integers"),
+    "asymmetric": (None, "activation_offset says for all layers whether activations have offsets"),
 }
 #: What an algorithm of AMCT is here.
 _METHODS = {"ifmr": "ifmr", "hfmg": "entropy"}
@@ -67,6 +75,7 @@ def create(
     """The contents of a config.json. With `definition`, a .cfg, the other settings are its. Raises
     AscendError E10001."""
     given = read_definition(Path(definition)) if definition else {}
+    _say_without_effect(given)
     if definition:
         skip_layers = given.get("skip_layers", [])
         batch_num = given.get("batch_num", 1)
@@ -149,6 +158,7 @@ def load(path: str | os.PathLike[str], model: str | os.PathLike[str], registry: 
         if key in found and not isinstance(found[key], kind):
             raise AscendError("E10001", found[key], key, f"It is no {getattr(kind, '__name__', kind)}.")
     _check_number(found.get("batch_num", 1), "batch_num")
+    _say_without_effect(found)
     if found.get("tensor_quantize"):
         raise AscendError(
             "E40001", "config.json quantises single tensors [tensor_quantize]", fix="Drop them."
@@ -179,12 +189,14 @@ def _settings(layers: Mapping[str, Any], offset: bool, skipped: frozenset[str]) 
     _check_names(methods, tuple(_METHODS), "act_algo")
     shares = [a.get(k, _IFMR[k]) for a in activations for k in ("max_percentile", "min_percentile")]
     wise = [bool(w.get("channel_wise", True)) for w in weights]
-    strengths = [v["dmq_balancer_param"] for v in layers.values() if "dmq_balancer_param" in v]
     searches = {str([a.get(k, _IFMR[k]) for k in ("search_range", "search_step")]) for a in activations}
     if searches != {str([_IFMR["search_range"], _IFMR["search_step"]])}:
         log.warning(
             "scales are searched from 0.7 to 1.3 by 0.01 here, whatever search_range and search_step say"
         )
+    balances = [v.get("dmq_balancer_param", 0.0) for v in layers.values()]
+    if len(set(balances)) > 1:
+        log.warning("layers differ in dmq_balancer_param; the largest holds for all of them here")
     for name, values in (("act_algo", methods), ("percentile", shares), ("channel_wise", wise)):
         if len(set(values)) > 1:
             log.warning("layers differ in %s; one holds for all of them here, the most precise", name)
@@ -193,9 +205,28 @@ def _settings(layers: Mapping[str, Any], offset: bool, skipped: frozenset[str]) 
         percentile=100 * max(shares),
         activation_offset=offset,
         channel_wise=any(wise),
-        migration_strength=max(strengths, default=0.0),
+        migration_strength=max(balances, default=0.0),
         skip_layers=skipped,
     )
+
+
+def _say_without_effect(given: Mapping[str, Any]) -> None:
+    """Warns of what a file says, at any depth, and nothing here takes notice of."""
+    said = {
+        name
+        for members in _members(given)
+        for name, (harmless, _) in _WITHOUT_EFFECT.items()
+        if name in members and members[name] != harmless
+    }
+    for name in sorted(said):
+        log.warning("%s changes nothing here: %s", name, _WITHOUT_EFFECT[name][1])
+
+
+def _members(given: Any) -> Iterator[Mapping[str, Any]]:
+    if isinstance(given, Mapping):
+        yield given
+    for inner in given.values() if isinstance(given, Mapping) else given if isinstance(given, list) else ():
+        yield from _members(inner)
 
 
 def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
