@@ -6,7 +6,6 @@ import csv
 import ctypes
 import json
 import re
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ import pytest
 
 from ascend_ep.cann.older_tools.msame import main as msame
 from ascend_ep.cann.pyacl.library import path as library_path
-from ascend_ep.cann.pyacl.modules import make
 from ascend_ep.cli.atc import main as atc
 
 #: A convolution whose result lies with channels last, as many as rows; a product with packed weights.
@@ -51,20 +49,6 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         assert atc([f"--model={folder / name}.onnx", f"--output={folder / name}", *fixed]) == 0
         made[name] = folder / f"{name}.om"
     return made
-
-
-@pytest.fixture(scope="module")
-def acl() -> Iterator[Any]:
-    before = set(sys.modules)
-    made = make()
-    assert made.init() in (0, 100002)
-    assert made.rt.set_device(0) == 0
-    yield made
-    made.rt.reset_device(0)
-    made.finalize()
-    for name in set(sys.modules) - before:
-        if name.partition(".")[0] == "acl":
-            del sys.modules[name]
 
 
 @pytest.fixture

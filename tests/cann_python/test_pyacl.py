@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,6 @@ import numpy as np
 import pytest
 
 from ascend_ep.cann.pyacl.library import declarations
-from ascend_ep.cann.pyacl.modules import make
 from ascend_ep.cann.pyacl.names import python_name, snake_case
 from ascend_ep.cann.pyacl.signatures import Role, parameters_of
 
@@ -44,21 +41,6 @@ DOCUMENTED = """
     handle = acl.op.create_handle(op_type, input_desc, output_desc, op_attr)
     = acl.op.execute_with_handle(handle, inputs, outputs, stream)
 """
-
-
-@pytest.fixture(scope="module")
-def acl() -> Iterator[Any]:
-    """The module, initialised, with device 0 in use."""
-    before = set(sys.modules)
-    made = make()
-    assert made.init() in (0, 100002)
-    assert made.rt.set_device(0) == 0
-    yield made
-    made.rt.reset_device(0)
-    made.finalize()
-    for name in set(sys.modules) - before:
-        if name.partition(".")[0] == "acl":
-            del sys.modules[name]
 
 
 @pytest.mark.parametrize("prototype", [line.strip() for line in DOCUMENTED.strip().splitlines()])
