@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ascend_ep.cli.atc_files import existing
@@ -47,7 +45,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _calibrate(given: argparse.Namespace) -> int:
     from ascend_ep.compiler.amct import configuration
-    from ascend_ep.compiler.amct.steps import write_json, write_results
+    from ascend_ep.compiler.amct.steps import write_results
     from ascend_ep.compiler.quantization.calibration_data import read_samples
     from ascend_ep.compiler.quantization.quantization import Quantization
     from ascend_ep.compiler.quantization.quantized import quantised
@@ -63,9 +61,7 @@ def _calibrate(given: argparse.Namespace) -> int:
     made = configuration.create(model, registry, (), given.batch_num or 1, definition=config)
     if given.batch_num is not None:
         made["batch_num"] = given.batch_num
-    with tempfile.TemporaryDirectory() as folder:
-        write_json(Path(folder) / "config.json", made)
-        told = configuration.load(Path(folder) / "config.json", model, registry)
+    told = configuration.understood(made, model, registry, given.calibration_config)
     work = Quantization(model, told.settings, registry, progress=print)
     shapes = _shapes(given.input_shape, work.inputs)
     inputs = [replace(i, dims=shapes.get(i.name, i.dims)) for i in work.inputs]

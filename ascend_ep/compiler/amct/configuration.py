@@ -154,6 +154,13 @@ def load(path: str | os.PathLike[str], model: str | os.PathLike[str], registry: 
         raise AscendError("E10001", os.fspath(path), "config_file", f"It can't be read: {error}.") from error
     if not isinstance(found, dict):
         raise AscendError("E10001", os.fspath(path), "config_file", "It is no object of JSON.")
+    return understood(found, model, registry, os.fspath(path))
+
+
+def understood(
+    found: Mapping[str, Any], model: str | os.PathLike[str], registry: Registry, path: str = ""
+) -> Configuration:
+    """What the contents of a config.json, as `create` makes them, say of a model. Raises AscendError."""
     for key, kind in _GLOBAL.items():
         if key in found and not isinstance(found[key], kind):
             raise AscendError("E10001", found[key], key, f"It is no {getattr(kind, '__name__', kind)}.")
@@ -168,7 +175,7 @@ def load(path: str | os.PathLike[str], model: str | os.PathLike[str], registry: 
     _check_names(layers, [p.name for p in products], "config_file")
     enabled = {n: v for n, v in layers.items() if v.get("quant_enable", True)}
     if not enabled:
-        raise AscendError("E10001", os.fspath(path), "config_file", "It quantises no layer.")
+        raise AscendError("E10001", path, "config_file", "It quantises no layer.")
     skipped = frozenset(p.name for p in products if p.name not in enabled)
     settings = _settings(enabled, found.get("activation_offset", True), skipped)
     return Configuration(settings, found.get("batch_num", 1), tuple(enabled))

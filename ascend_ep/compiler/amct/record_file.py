@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from ascend_ep import atomic_file
 from ascend_ep.compiler.quantization.choice import PRODUCTS
 from ascend_ep.errors import AscendError
 
@@ -53,6 +54,6 @@ def write_record(path: str | os.PathLike[str], factors: Mapping[str, Factors]) -
         lines += ["  }", "}"]
     try:
         Path(path).absolute().parent.mkdir(parents=True, exist_ok=True)
-        Path(path).write_text("".join(f"{line}\n" for line in lines))
+        atomic_file.write(Path(path), "".join(f"{line}\n" for line in lines))
     except OSError as error:
         raise AscendError("E40002", f"can't write [{os.fspath(path)}]: {error.strerror}") from error

@@ -13,6 +13,7 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
+from ascend_ep import atomic_file
 from ascend_ep.compiler.quantization.observe import Sample
 from ascend_ep.compiler.quantization.quantization import Quantization
 from ascend_ep.compiler.quantization.quantized import Quantized, quantised
@@ -140,6 +141,6 @@ def write_json(path: PathLike, content: dict[str, Any]) -> None:
     """Writes JSON; makes its folder. Raises AscendError E40002."""
     try:
         Path(path).absolute().parent.mkdir(parents=True, exist_ok=True)
-        Path(path).write_text(json.dumps(content, indent=4, ensure_ascii=False) + "\n", encoding="utf-8")
+        atomic_file.write(Path(path), json.dumps(content, indent=4, ensure_ascii=False) + "\n")
     except OSError as error:
         raise AscendError("E40002", f"can't write [{os.fspath(path)}]: {error.strerror}") from error

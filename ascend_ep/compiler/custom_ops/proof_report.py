@@ -56,7 +56,8 @@ class Report:
         good = [c for c in self.checks if c.passed]
         found = [f"right in {c.name}, beside float64: {c.detail}" for c in good if c.layer == "numerical"]
         watched = [c.name for c in good if c.layer == "execution"]
-        found.append(f"it keeps to its memory, and gives the same everywhere: {'; '.join(watched)}")
+        if watched:
+            found.append(f"it keeps to its memory, and gives the same everywhere: {'; '.join(watched)}")
         return found + [f"not checked: {c.name}, {c.detail}" for c in self.checks if c.passed is None]
 
     def to_json(self) -> dict[str, Any]:
