@@ -10,13 +10,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ascend_ep import atomic_file
+from ascend_ep.cli.command import command
 from ascend_ep.errors import AscendError
 
-FAILED, WRONG_USAGE = 1, 2
+WRONG_USAGE = 2
 _SUFFIXES = (".cpp", ".cc", ".cxx", ".asc", ".cce")
 _FOLDERS = ("-I", "-isystem", "-iquote")
 
 
+@command("asc_compile")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit status; a compiler that is left alone takes its place."""
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -25,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return WRONG_USAGE
     source = next((w for w in reversed(words) if w.endswith(_SUFFIXES) and Path(w).is_file()), None)
     if source is None or "-c" not in words or "-o" not in words[:-1]:
-        os.execvp(words[0], words)
+        return _compiler(words)
     from ascend_ep.codegen.header_text import HEADERS
     from ascend_ep.opbuild.ascendc.cpp import asks_for_more, compile_for_cores, sources_of
 
@@ -34,17 +36,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folders = [f for f in _folders(words) if not (f / "kernel_operator.h").resolve().is_relative_to(own)]
     sources = [p for p in sources_of(text, folders) if not p.is_relative_to(own)]
     if not asks_for_more(text, sources):
-        os.execvp(words[0], words)
+        return _compiler(words)
     target = Path(words[words.index("-o") + 1])
-    try:
-        with tempfile.TemporaryDirectory(dir=target.absolute().parent, prefix=".compile-") as work:
-            made = Path(work) / "made.o"
-            compile_for_cores(_in_order(words, source, target), text, sources, made, Path(work))
-            atomic_file.put(made, target)
-    except AscendError as error:
-        print(error, file=sys.stderr)
-        return FAILED
+    with tempfile.TemporaryDirectory(dir=target.absolute().parent, prefix=".compile-") as work:
+        made = Path(work) / "made.o"
+        compile_for_cores(_in_order(words, source, target), text, sources, made, Path(work))
+        atomic_file.put(made, target)
     return 0
+
+
+def _compiler(words: list[str]) -> int:
+    """The command as it stands, in the place of this program."""
+    try:
+        os.execvp(words[0], words)
+    except OSError as error:
+        fix = "CMAKE_CXX_COMPILER names it, and CMAKE_CXX_COMPILER_LAUNCHER what runs it."
+        raise AscendError("E43002", words[0], str(error.strerror), fix=fix) from error
 
 
 def _folders(words: Sequence[str]) -> list[Path]:

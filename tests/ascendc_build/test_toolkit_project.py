@@ -18,8 +18,6 @@ from scaled_add_project import PROJECT
 import ascend_ep
 from ascend_ep.cli.toolkit import make
 
-pytestmark = pytest.mark.slow
-
 #: The steps of an op_host as projects have them: C++11, op_build, three libraries.
 OP_HOST = """cmake_minimum_required(VERSION 3.16)
 project(opp CXX)
@@ -153,6 +151,7 @@ def in_toolkit(folder: Path, toolkit: Path, script: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_an_op_host_becomes_libraries_and_headers(tmp_path: Path) -> None:
     project = tmp_path / "ScaledAdd"
     shutil.copytree(PROJECT, project)
@@ -167,6 +166,7 @@ def test_an_op_host_becomes_libraries_and_headers(tmp_path: Path) -> None:
     assert (project / "build_out" / "libcust_opapi.so").stat().st_size > 100_000
 
 
+@pytest.mark.slow
 def test_the_pages_commands_end_in_a_served_operator(tmp_path: Path) -> None:
     """The block of docs/ascend-c.md, letter for letter."""
     page = (Path(__file__).parents[2] / "docs" / "ascend-c.md").read_text()
@@ -193,6 +193,7 @@ def test_the_pages_commands_end_in_a_served_operator(tmp_path: Path) -> None:
         np.testing.assert_allclose(session.run(None, {"x": values})[0], wanted, rtol=2e-3, atol=2e-3)
 
 
+@pytest.mark.slow
 def test_kernels_are_launched_by_programs(tmp_path: Path) -> None:
     for name, text in (
         ("CMakeLists.txt", KERNELS), ("twice.cpp", TWICE), ("main.cpp", MAIN), ("cpu.cpp", CPU),
@@ -204,3 +205,16 @@ def test_kernels_are_launched_by_programs(tmp_path: Path) -> None:
     out = in_toolkit(tmp_path, tmp_path / "cann", script)
     assert "kernels: without effect on this CPU: -mllvm;-cce-aicore-addr-transform" in out
     assert out.splitlines()[-3:] == ["63 191"] * 3
+
+
+@pytest.mark.parametrize("launcher", ["", "-DCMAKE_CXX_COMPILER_LAUNCHER='env;A=b'"])
+def test_a_library_of_kernels_compiles(tmp_path: Path, launcher: str) -> None:
+    """By our launcher, before that of the user's where there is one."""
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.16)\nproject(one CXX)\nfind_package(CANN REQUIRED)\n"
+        "ascendc_library(kernels STATIC one.cpp)\n"
+    )
+    (tmp_path / "one.cpp").write_text("int one() { return 1; }\n")
+    out = in_toolkit(tmp_path, tmp_path / "cann", f"cmake -S . -B b {launcher} && cmake --build b -v")
+    (line,) = (line for line in out.splitlines() if " -c " in line and "asc_compile" in line)
+    assert ("asc_compile env A=b" in line) == bool(launcher)
