@@ -106,8 +106,8 @@ def test_a_scale_that_broadcasts_to_the_whole_input(operator: str, opset: int, a
 )
 def test_attention_is_native_whatever_the_mask_calls_its_length(mask: str, attributes: str) -> None:
     heads = f"<{attributes} q_num_heads = 2, kv_num_heads = 2>"
-    text = f"""<ir_version: 10, opset_import: ["": 23]> g (float[b, s, 8] q, float[b, u, 8] k, float[b, u, 8] v,
-        float[{mask}] m) => (float[b, s, 8] y) {{ y = Attention {heads} (q, k, v, m) }}"""
+    text = f"""<ir_version: 10, opset_import: ["": 23]> g (float[b, s, 8] q, float[b, u, 8] k,
+        float[b, u, 8] v, float[{mask}] m) => (float[b, s, 8] y) {{ y = Attention {heads} (q, k, v, m) }}"""
     q, k, v = (RANDOM.standard_normal((2, n, 8)).astype(np.float32) for n in (3, 5, 5))
     m = RANDOM.standard_normal((3, 5) if mask[0] == "s" else (2, 1, 3, 5)).astype(np.float32)
     providers, ours, theirs = _answers(text, q=q, k=k, v=v, m=m)
