@@ -7,7 +7,7 @@ casts between floating types keep it so. Nothing here is shared with the convert
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,10 @@ import onnx.inliner
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
+from ascend_ep.graph.reference_control import CONTROL_OPS
 from ascend_ep.graph.reference_ops import FAST_OPS
+from ascend_ep.graph.reference_quantised import QUANTISED_OPS
+from ascend_ep.graph.reference_tabular import TABULAR_OPS
 from ascend_ep.graph.shape_inference import Registry, definition
 from ascend_ep.opdef.definition import canonical_domain
 
@@ -61,17 +64,17 @@ class Reference:
         del proto.opset_import[:]
         proto.opset_import.extend(onnx.helper.make_opsetid(d, v) for d, v in versions.items())
         custom = self._custom_ops(proto, versions)
-        own = [f for f in proto.functions if (f.domain, f.name) in custom]
-        if len(own) < len(proto.functions):
-            names = [(f.domain, f.name) for f in own]
-            proto = onnx.inliner.inline_selected_functions(proto, names, exclude=True)
-        del proto.functions[:]
+        proto = _with_inlined(proto, custom)
         self.output_names = [o.name for o in proto.graph.output]
         self.constants = {
             t.name: _widen(onnx.numpy_helper.to_array(t), t.data_type) for t in proto.graph.initializer
         }
         _graph_to_double(proto.graph, main=True)
-        self.evaluator = ReferenceEvaluator(proto, new_ops=[*custom.values(), *FAST_OPS])
+        for function in proto.functions:
+            for node in function.node:
+                _node_to_double(node)
+        own_ops = (*custom.values(), *FAST_OPS, *CONTROL_OPS, *QUANTISED_OPS, *TABULAR_OPS)
+        self.evaluator = ReferenceEvaluator(proto, new_ops=list(own_ops))
 
     def run(self, inputs: Mapping[str, Array], limit: int | None = None) -> dict[str, Array]:
         """The outputs by name for these inputs (any floating type).
@@ -81,10 +84,10 @@ class Reference:
         """
         alive: dict[str, Any] = {"": None, **self.evaluator.rt_inits_, **self.constants}
         for name, array in inputs.items():
-            alive[name] = _input_to_double(array)
+            alive[name] = _to_double(array)
         for node, ends in zip(self.evaluator.rt_nodes_, self._last_uses(), strict=True):
             context = {"context": alive} if node.need_context() else {}
-            results = node.run(*(alive[name] for name in node.input), **context)
+            results = map(_to_double, node.run(*(alive[name] for name in node.input), **context))
             alive.update(zip(node.output, results, strict=False))
             del results
             if limit is not None and sum(map(_bytes, alive.values())) > limit:
@@ -116,6 +119,23 @@ class Reference:
             if opdef is not None:
                 found[key] = _custom_op(node, opdef)
         return found
+
+
+def _with_inlined(proto: onnx.ModelProto, custom: Collection[tuple[str, str]]) -> onnx.ModelProto:
+    """The model without functions that `custom` doesn't replace; with them where one is of another version of
+    an operator set than the model, which the inliner refuses."""
+    own = [f for f in proto.functions if (f.domain, f.name) in custom]
+    versions = {o.domain: o.version for o in proto.opset_import}
+    mixed = any(
+        versions.get(o.domain, o.version) != o.version for f in proto.functions for o in f.opset_import
+    )
+    if len(own) < len(proto.functions) and not mixed:
+        names = [(f.domain, f.name) for f in own]
+        proto = onnx.inliner.inline_selected_functions(proto, names, exclude=True)
+    kept = [f for f in proto.functions if mixed and (f.domain, f.name) not in custom]
+    del proto.functions[:]
+    proto.functions.extend(kept)
+    return proto
 
 
 def _default_registry() -> Registry:
@@ -172,11 +192,11 @@ def _nodes(proto: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
                     pending.append(attribute.g.node)
 
 
-def _input_to_double(given: Any) -> Any:
-    """A tensor, or a sequence of them, or nothing, as inputs come."""
+def _to_double(given: Any) -> Any:
+    """A tensor, or a sequence of them; a map or nothing as it is."""
     if isinstance(given, list):
-        return [_input_to_double(item) for item in given]
-    return given.astype(np.float64) if given is not None and _is_floating(given) else given
+        return [_to_double(item) for item in given]
+    return given.astype(np.float64) if hasattr(given, "dtype") and _is_floating(given) else given
 
 
 def _is_floating(array: Array) -> bool:

@@ -149,11 +149,21 @@ class LayerNormalization(OpRun):
 class BatchNormalization(OpRun):
     """Of opsets 9 to 13 too, whose `momentum` onnx.reference takes for a wish to train."""
 
-    def _run(self, x: Any, *rows: Any, epsilon: Any = 1e-5, **a: Any) -> tuple[Any]:
-        if a.get("training_mode") or a.get("spatial") == 0 or len(self.onnx_node.output) > 1:
-            raise NotImplementedError("BatchNormalization outside inference")
+    def _run(
+        self, x: Any, *rows: Any, epsilon: Any = 1e-5, momentum: Any = 0.9, training_mode: Any = 0, **a: Any
+    ) -> tuple[Any, ...]:
+        if a.get("spatial") == 0 or (len(self.onnx_node.output) > 1 and not training_mode):
+            raise NotImplementedError("BatchNormalization of each place, or of old opsets in training")
         scale, bias, mean, variance = (r.reshape(-1, *[1] * (x.ndim - 2)) for r in rows)
-        return (scale * (x - mean) / np.sqrt(variance + epsilon) + bias,)
+        moving: list[Any] = []
+        if training_mode:
+            axes = (0, *range(2, x.ndim))
+            batch = x.mean(axis=axes, keepdims=True), x.var(axis=axes, keepdims=True)
+            for before, now in zip((rows[2], rows[3]), batch, strict=True):
+                moving.append(before * momentum + now.reshape(-1) * (1 - momentum))
+            mean, variance = (now[0] for now in batch)
+        y = scale * (x - mean) / np.sqrt(variance + epsilon) + bias
+        return (y, *moving)[: len(self.onnx_node.output)]
 
 
 class LRN(OpRun):
@@ -227,22 +237,62 @@ class Attention(getattr(op_attention, "Attention_23", op_attention.Attention)): 
         return tuple(super()._run(q, k, v, mask, *more, **a))
 
 
-class _Undecided(OpRun):
-    """An operator that ONNX's text leaves open, and onnx.reference decides otherwise than onnxruntime: how
-    pairs of classes become probabilities, what a single score says of two classes."""
+class GatherElements(OpRun):
+    """With fewer places than x has along the other axes, too."""
 
-    op_domain = "ai.onnx.ml"
-
-    def _run(self, *operands: Any, **attributes: Any) -> Any:
-        raise NotImplementedError(f"{type(self).__name__} has no reference")
-
-
-class SVMClassifier(_Undecided):
-    pass
+    def _run(self, x: Any, places: Any, axis: Any = 0) -> tuple[Any]:
+        along = axis % x.ndim
+        cut = tuple(slice(n if d != along else None) for d, n in enumerate(places.shape))
+        return (np.take_along_axis(x[cut], places, axis=along),)
 
 
-class TreeEnsembleClassifier(_Undecided):
-    pass
+class GlobalMaxPool(OpRun):
+    def _run(self, x: Any) -> tuple[Any]:
+        return (x.max(axis=tuple(range(2, x.ndim)), keepdims=True),)
+
+
+class OneHot(OpRun):
+    """With a depth of one element too; a place outside [-depth, depth) is off everywhere."""
+
+    def _run(self, places: Any, depth: Any, values: Any, axis: Any = -1) -> tuple[Any]:
+        size = int(np.asarray(depth).reshape(()))
+        along = axis % (places.ndim + 1)
+        numbers = np.expand_dims(np.asarray(places, np.float64), along)
+        row = np.arange(size).reshape([size if d == along else 1 for d in range(numbers.ndim)])
+        return (np.where((numbers == row) | (numbers + size == row), values[1], values[0]),)
+
+
+class Range(OpRun):
+    """Of bounds of one element too."""
+
+    def _run(self, *bounds: Any, **_: Any) -> tuple[Any]:
+        start, limit, step = (np.asarray(bound).reshape(()) for bound in bounds)
+        count = max(math.ceil((limit - start) / step), 0)
+        return ((start + np.arange(count) * step).astype(start.dtype),)
+
+
+class Scatter(OpRun):
+    """Of opsets 9 and 10, which ScatterElements replaced."""
+
+    def _run(self, x: Any, places: Any, values: Any, axis: Any = 0) -> tuple[Any]:
+        result = x.copy()
+        np.put_along_axis(result, places, values, axis=axis or 0)
+        return (result,)
+
+
+class STFT(OpRun):
+    """Of signals [batch, samples] or [batch, samples, 1 or 2], in frames of the window's size or `length`."""
+
+    def _run(
+        self, x: Any, step: Any, window: Any = None, length: Any = None, onesided: Any = 1
+    ) -> tuple[Any]:
+        signal = x if x.ndim == 2 else x[..., 0] + (1j * x[..., 1] if x.shape[-1] == 2 else 0)
+        size = len(window) if length is None else int(length)
+        count = 1 + (signal.shape[1] - size) // int(step)
+        places = np.arange(count)[:, None] * int(step) + np.arange(size)
+        frames = signal[:, places] * (1 if window is None else window)
+        bins = np.fft.fft(frames)[..., : size // 2 + 1 if onesided else size]
+        return (np.stack([bins.real, bins.imag], axis=-1),)
 
 
 def _erf(x: Any) -> Any:
@@ -254,8 +304,6 @@ def _text(value: Any) -> str:
 
 
 FAST_OPS: tuple[type[OpRun], ...] = (
-    SVMClassifier,
-    TreeEnsembleClassifier,
     Attention,
     Conv,
     ConvTranspose,
@@ -268,7 +316,9 @@ FAST_OPS: tuple[type[OpRun], ...] = (
     MaxPool,
     Erf,
     GRU,
+    GatherElements,
     Gelu,
+    GlobalMaxPool,
     Hardmax,
     LRN,
     LSTM,
@@ -276,7 +326,11 @@ FAST_OPS: tuple[type[OpRun], ...] = (
     LogSoftmax,
     LpNormalization,
     MeanVarianceNormalization,
+    OneHot,
     Pad,
     RNN,
+    Range,
+    STFT,
+    Scatter,
     Softmax,
 )
