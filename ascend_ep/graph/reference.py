@@ -21,6 +21,7 @@ from ascend_ep.graph.reference_control import CONTROL_OPS
 from ascend_ep.graph.reference_ops import FAST_OPS
 from ascend_ep.graph.reference_quantised import QUANTISED_OPS
 from ascend_ep.graph.reference_tabular import TABULAR_OPS
+from ascend_ep.graph.reference_trees import TREE_OPS
 from ascend_ep.graph.shape_inference import Registry, definition
 from ascend_ep.opdef.definition import canonical_domain
 
@@ -73,7 +74,7 @@ class Reference:
         for function in proto.functions:
             for node in function.node:
                 _node_to_double(node)
-        own_ops = (*custom.values(), *FAST_OPS, *CONTROL_OPS, *QUANTISED_OPS, *TABULAR_OPS)
+        own_ops = (*custom.values(), *FAST_OPS, *CONTROL_OPS, *QUANTISED_OPS, *TABULAR_OPS, *TREE_OPS)
         self.evaluator = ReferenceEvaluator(proto, new_ops=list(own_ops))
 
     def run(self, inputs: Mapping[str, Array], limit: int | None = None) -> dict[str, Array]:

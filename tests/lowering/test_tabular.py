@@ -13,6 +13,7 @@ from onnx import TensorProto, helper
 import ascend_ep
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
+from ascend_ep.graph.reference import reference_run
 
 COLUMNS = 3
 WEIGHTS = [0.5, -1.5, 2.0, 1.0, 0.25, -0.75, -0.5, 1.25, 0.0]
@@ -121,6 +122,8 @@ def check(model: onnx.ModelProto, x: np.ndarray, native: bool = True) -> None:
     made = convert(model, ConvertOptions(passes=False, sample_seed=None, self_check=False))
     if native:
         assert {(row.target, row.reason) for row in made.partition_table} == {("AscendEP", "")}
+    for true, want in zip(reference_run(model, {"x": x}).values(), wanted, strict=True):
+        np.testing.assert_allclose(true, want, rtol=2e-5, atol=2e-6)  # float32 beside float64
     for got, want in zip(
         ascend_ep.InferenceSession(made.to_bytes()).run(None, {"x": x}), wanted, strict=True
     ):
