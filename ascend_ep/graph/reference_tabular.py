@@ -51,7 +51,8 @@ class OneHotEncoder(TabularOp):
     """Floats count by their whole part."""
 
     def _run(self, x: Any, cats_int64s: Any = None, cats_strings: Any = None, zeros: Any = 1) -> tuple[Any]:
-        values = x.astype(np.int64) if x.dtype.kind in "fiu" else x
+        with np.errstate(invalid="ignore"):
+            values = x.astype(np.int64) if x.dtype.kind in "fiu" else x
         marks = values[..., None] == np.array(cats_strings or cats_int64s)
         if not zeros and not marks.any(axis=-1).all():
             raise ValueError("OneHotEncoder: a value is of no category")

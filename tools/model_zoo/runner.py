@@ -22,6 +22,7 @@ LIMIT = 600
 STEPS = {
     "reference": "",
     "spread": "reference",
+    "float64": "reference",
     "convert": "reference",
     "own": "convert",
     "inside": "reference",

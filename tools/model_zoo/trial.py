@@ -75,6 +75,26 @@ class Step:
             ]
         }
 
+    def float64(self) -> dict[str, Any]:
+        """How far onnxruntime is from the float64 reference at the smallest draw; a model that the reference
+        can't evaluate has no self-check."""
+        import numpy as np
+
+        from ascend_ep.graph.reference import Reference
+        from ascend_ep.opdef.registry import Registry
+        from model_zoo.agreement import error, plain
+
+        with np.load(self.folder / "feeds_0.npz") as given, np.load(self.folder / "expected_0.npz") as true:
+            feeds = {name: given[name] for name in given.files}
+            expected = [true[name] for name in true.files]
+        reference = Reference(self.path, Registry.from_options())
+        found = reference.run(feeds)
+        arrays = [array for name in reference.output_names for array in plain(found[name])]
+        narrow = [
+            a.astype(e.dtype) if a.dtype.kind == "f" else a for a, e in zip(arrays, expected, strict=True)
+        ]
+        return {"errors": [error(expected, narrow)]}
+
     def convert(self) -> dict[str, Any]:
         """ascend-atc with the model's own types."""
         return self._convert("exact", "--precision_mode_v2=origin")
