@@ -4,7 +4,8 @@ is decided as onnxruntime's CPU provider does."""
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -67,9 +68,11 @@ class TreeEnsemble(TabularOp):
         weights = numbers(a, "leaf_weights")
         join = AGGREGATES.get(("", "", "MIN", "MAX")[a.get("aggregate_function", 1)], operator.add)
         values = np.zeros((len(rows), targets))
-        for index, row in enumerate(rows):
+        tests = self._tests(a)
+        for index, row in enumerate(rows.tolist()):
             found: dict[int, float] = {}
-            for leaf in (self._leaf(row, root, a) for root in a["tree_roots"]):
+            for root in a["tree_roots"]:
+                leaf = _leaf(row, root, a, tests)
                 target = a["leaf_targetids"][leaf]
                 found[target] = join(found[target], weights[leaf]) if target in found else weights[leaf]
             for target, value in found.items():
@@ -80,21 +83,43 @@ class TreeEnsemble(TabularOp):
         post = posts[a.get("post_transform") or 0]
         return (transformed(values, post if targets > 1 or post == "PROBIT" else "NONE"),)
 
-    def _leaf(self, row: Array, node: int, a: dict[str, Any]) -> int:
-        splits, modes = numbers(a, "nodes_splits"), np.asarray(a["nodes_modes"])
+    def _tests(self, a: dict[str, Any]) -> list[Callable[[float], bool]]:
+        """Whether a value leads to the true side, for each node."""
+        members = numbers(a, "membership_values")
+        sets = iter(np.split(members, np.flatnonzero(np.isnan(members)) + 1))
+        compared = list(BRANCHES.values())
+        splits = numbers(a, "nodes_splits").tolist()
         missing = a.get("nodes_missing_value_tracks_true") or [0] * len(splits)
-        leaf = False
-        while not leaf:
-            value, mode = row[a["nodes_featureids"][node]], modes[node]
-            if mode < len(BRANCHES):
-                yes = bool(list(BRANCHES.values())[mode](value, splits[node]))
+        tests: list[Callable[[float], bool]] = []
+        for mode, split, tracks in zip(np.asarray(a["nodes_modes"]).tolist(), splits, missing, strict=True):
+            if mode < len(compared):
+                test = partial(_compares, compared[mode], split)
             else:
-                members = numbers(a, "membership_values")
-                sets = np.split(members, np.flatnonzero(np.isnan(members)) + 1)
-                yes = bool((sets[int((modes[:node] == mode).sum())] == value).any())
-            side = "true" if yes or (missing[node] and np.isnan(value)) else "false"
-            node, leaf = a[f"nodes_{side}nodeids"][node], bool(a[f"nodes_{side}leafs"][node])
-        return node
+                test = partial(_is_in, frozenset(next(sets).tolist()))
+            tests.append(partial(_or_nan, test) if tracks else test)
+        return tests
+
+
+def _compares(compare: Callable[[Any, Any], Any], split: float, value: float) -> bool:
+    return bool(compare(value, split))
+
+
+def _is_in(members: frozenset[float], value: float) -> bool:
+    return value in members
+
+
+def _or_nan(test: Callable[[float], bool], value: float) -> bool:
+    return value != value or test(value)
+
+
+def _leaf(
+    row: Sequence[float], node: int, a: dict[str, Any], tests: Sequence[Callable[[float], bool]]
+) -> int:
+    leaf = False
+    while not leaf:
+        side = "true" if tests[node](row[a["nodes_featureids"][node]]) else "false"
+        node, leaf = a[f"nodes_{side}nodeids"][node], bool(a[f"nodes_{side}leafs"][node])
+    return node
 
 
 def _of_two(row: Array, reached: Array, base: Array, half: bool, post: str) -> tuple[int, Array]:
@@ -126,28 +151,22 @@ def _scores(x: Array, a: dict[str, Any], kind: str, targets: int, aggregate: str
     join = AGGREGATES.get(aggregate, operator.add)
     values, reached = np.zeros((len(x), targets)), np.zeros((len(x), targets), bool)
     roots = {tree: node_numbers[tree, node] for tree, node in reversed(node_numbers)}
-    for root in roots.values():
-        for row, leaf in enumerate(_leaves(x, a, node_numbers, root)):
-            for target, weight in adds.get(leaf, ()):
-                values[row, target] = join(values[row, target], weight) if reached[row, target] else weight
-                reached[row, target] = True
+    thresholds = numbers(a, "nodes_values").tolist()
+    modes = [text(mode) for mode in a["nodes_modes"]]
+    missing = a.get("nodes_missing_value_tracks_true") or [0] * len(modes)
+    children = {True: a["nodes_truenodeids"], False: a["nodes_falsenodeids"]}
+    for index, row in enumerate(x.tolist()):
+        for root in roots.values():
+            node = root
+            while modes[node] != "LEAF":
+                value = row[a["nodes_featureids"][node]]
+                yes = BRANCHES[modes[node]](value, thresholds[node]) or bool(missing[node] and value != value)
+                node = node_numbers[a["nodes_treeids"][node], children[yes][node]]
+            for target, weight in adds.get(node, ()):
+                before, there = values[index, target], reached[index, target]
+                values[index, target] = join(before, weight) if there else weight
+                reached[index, target] = True
     return values, reached, len(roots)
-
-
-def _leaves(x: Array, a: dict[str, Any], node_numbers: dict[tuple[int, int], int], root: int) -> list[int]:
-    """The number of the node where each row ends."""
-    thresholds = numbers(a, "nodes_values")
-    missing = a.get("nodes_missing_value_tracks_true") or [0] * len(node_numbers)
-    found = []
-    for row in x:
-        node = root
-        while (mode := text(a["nodes_modes"][node])) != "LEAF":
-            value = row[a["nodes_featureids"][node]]
-            yes = bool(BRANCHES[mode](value, thresholds[node])) or bool(missing[node] and np.isnan(value))
-            children = a["nodes_truenodeids"] if yes else a["nodes_falsenodeids"]
-            node = node_numbers[a["nodes_treeids"][node], children[node]]
-        found.append(node)
-    return found
 
 
 TREE_OPS: tuple[type[OpRun], ...] = (TreeEnsemble, TreeEnsembleClassifier, TreeEnsembleRegressor)
