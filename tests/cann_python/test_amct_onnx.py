@@ -122,6 +122,56 @@ def test_steps_out_of_order(amct: Any) -> None:
         ort.InferenceSession("tmp/modified.onnx", plain)
 
 
+def spoil_batch(content: bytes) -> None:
+    Path("tmp/record.txt.batches/1_0").write_bytes(content)
+
+
+HEAD = np.array([1, 2, 1 << 40, 3], np.int64).tobytes()
+SPOILED: list[tuple[Callable[[], Any], str]] = [
+    (lambda: Path("tmp/modified.onnx").unlink(), r"E10410.*tmp/modified\.onnx"),
+    (lambda: Path("tmp/modified.onnx").write_bytes(b"nonsense"), r"E10041.*tmp/modified\.onnx"),
+    (lambda: Path("tmp/modified.onnx").write_bytes(other_model()), "E10001.*quantize_model wrote"),
+    (lambda: Path("m.onnx").unlink(), r"E10410.*m\.onnx"),
+    (lambda: spoil_batch(b""), r"E40001.*batches/1_0\] is no whole batch"),
+    (lambda: spoil_batch(HEAD[:20]), "E40001.*no whole batch"),
+    (lambda: spoil_batch(HEAD), "E40001.*no whole batch"),
+    (lambda: spoil_batch(b"\xff" * 64), "E40001.*no whole batch"),
+    (lambda: spoil_batch(np.array([99, 0], np.int64).tobytes()), "E40001.*no whole batch"),
+    (lambda: spoil_folder(), "E40002.*batches/1_0"),
+    (lambda: Path("tmp/record.txt.batches/0_0").unlink(), "E40001.*ran on 0 of 2"),
+]
+
+
+def spoil_folder() -> None:
+    Path("tmp/record.txt.batches/1_0").unlink()
+    Path("tmp/record.txt.batches/1_0").mkdir()
+
+
+def other_model() -> bytes:
+    value = helper.make_tensor_value_info("z", 1, [1])
+    node = helper.make_node("Relu", ["z"], ["w"])
+    graph = helper.make_graph([node], "g", [value], [helper.make_tensor_value_info("w", 1, [1])])
+    return bytes(helper.make_model(graph, ir_version=8).SerializeToString())
+
+
+@pytest.mark.parametrize(("spoil", "said"), SPOILED)
+def test_files_that_were_spoiled(amct: Any, spoil: Callable[[], Any], said: str) -> None:
+    quantise(amct)
+    forward(amct, "tmp/modified.onnx", BATCHES[:2])
+    spoil()
+    with pytest.raises(AscendError, match=said):
+        amct.save_model("tmp/modified.onnx", "tmp/record.txt", "results/m")
+
+
+@pytest.mark.parametrize(
+    ("record_file", "said"), [("m.onnx/record.txt", "E40002"), ("a\0b.txt", "E40001"), ("r" * 300, "E40002")]
+)
+def test_a_record_file_that_cannot_be(amct: Any, record_file: str, said: str) -> None:
+    amct.create_quant_config("config.json", "m.onnx")
+    with pytest.raises(AscendError, match=said):
+        amct.quantize_model("config.json", "m.onnx", "modified.onnx", record_file)
+
+
 def test_a_folder_that_is_gone_fails_the_run(amct: Any) -> None:
     quantise(amct)
     Path("tmp/record.txt.batches").rmdir()
@@ -385,6 +435,76 @@ def test_layers_go_back_to_float_until_the_evaluator_is_content(amct: Any) -> No
     assert not Path("results/m_deploy_model.onnx").exists()
     with pytest.raises(AscendError, match="strategy"):
         amct.accuracy_based_auto_calibration("m.onnx", evaluator, *given, strategy="Incremental")
+
+
+def qat_model(
+    zero: tuple[int, str] | None, weight: str, zeros: list[int] | None, scales: int, constants: bool
+) -> None:
+    """Writes qat.onnx: a product [?, 4] x [4, 2] of QuantizeLinear and DequantizeLinear, its weights with two
+    scales; `zero`: of the activation, with its type; `weight`, `zeros`: type and zero points of the weights;
+    `scales`: how many the activation has."""
+    arrays = {
+        "sd": np.full(scales, 0.5, "f4") if scales > 1 else np.float32(0.5),
+        "w": np.arange(8).reshape(4, 2).astype(weight),
+        "sw": np.array([0.25, 2], "f4"),
+    }
+    if zero is not None:
+        arrays["zd"] = np.full(np.shape(arrays["sd"]), zero[0], zero[1])
+    if zeros is not None:
+        arrays["zw"] = np.array(zeros, weight)
+    tensors = [numpy_helper.from_array(np.asarray(a), n) for n, a in arrays.items()]
+    data = ["sd", "zd"] if zero else ["sd"]
+    nodes = [helper.make_node("Constant", [], [t.name], value=t) for t in tensors] if constants else []
+    nodes += [
+        helper.make_node("QuantizeLinear", ["x", *data], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", *data], ["d"]),
+        helper.make_node("DequantizeLinear", ["w", "sw", *(["zw"] if zeros else [])], ["e"], axis=1),
+        helper.make_node("MatMul", ["d", "e"], ["y"], 'the "last"'),
+    ]
+    x, y = (helper.make_tensor_value_info(n, 1, ["N", k]) for n, k in (("x", 4), ("y", 2)))
+    graph = helper.make_graph(nodes, "qat", [x], [y], [] if constants else tensors)
+    opset = helper.make_opsetid("", 13)
+    onnx.save(helper.make_model(graph, opset_imports=[opset], ir_version=8), "qat.onnx")
+
+
+@pytest.mark.parametrize("constants", [False, True])
+@pytest.mark.parametrize(
+    ("zero", "weight", "zeros", "offsets"),
+    [
+        ((3, "u1"), "i1", [0, 0], [3 - 128, 0, 0]),
+        ((-3, "i1"), "u1", [128, 7], [-3, 0, 7 - 128]),
+        (None, "i1", None, [-128, 0, 0]),  # QuantizeLinear without a zero point makes uint8
+        ((0, "i1"), "u1", None, [0, -128, -128]),
+    ],
+)
+def test_the_record_of_a_trained_model(
+    amct: Any,
+    zero: tuple[int, str] | None,
+    weight: str,
+    zeros: list[int] | None,
+    offsets: list[int],
+    constants: bool,
+) -> None:
+    qat_model(zero, weight, zeros, 1, constants)
+    amct.convert_qat_model("qat.onnx", "o/q", "o/record.txt")
+    words = Path("o/record.txt").read_text().split()
+    members = list(pairwise(words))
+    assert [int(value) for name, value in members if name.startswith("offset")] == offsets
+    assert [float(value) for name, value in members if name.startswith("scale")] == [0.5, 0.25, 2]
+    assert r'key: "the \"last\""' in Path("o/record.txt").read_text()
+
+
+def test_a_record_that_cannot_be(amct: Any) -> None:
+    qat_model((0, "i1"), "i1", None, 4, True)
+    with pytest.raises(AscendError, match=r"E40001 qat\.onnx: .*has 4 scales; a record file holds one"):
+        amct.convert_qat_model("qat.onnx", "o/q", "o/record.txt")
+    assert not Path("o").exists()
+    amct.convert_qat_model("qat.onnx", "o/q")
+    model = onnx.load("qat.onnx")
+    model.graph.node[0].CopyFrom(helper.make_node("ReduceMax", ["x"], ["sd"], keepdims=0))
+    onnx.save(model, "qat.onnx")
+    with pytest.raises(AscendError, match=r"E40001 qat\.onnx: .*no constant"):
+        amct.convert_qat_model("qat.onnx", "o/q", "o/record.txt")
 
 
 def test_the_command(amct: Any, capsys: pytest.CaptureFixture[str]) -> None:

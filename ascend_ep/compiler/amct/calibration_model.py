@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from ascend_ep.compiler.quantization.observe import Array, Sample
-from ascend_ep.compiler.quantization.saving import save_onnx
+from ascend_ep.compiler.quantization.saving import save_onnx, writing
 from ascend_ep.errors import AscendError
 
 DOMAIN = "ascend_ep.calibration"
@@ -30,8 +29,9 @@ def write_calibration_model(
 ) -> None:
     """Writes `model` to `path` with a Record on each input of numbers, and empties the folder of batches."""
     folder = folder_of(record_file)
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    with writing(folder):
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
     place = np.frombuffer(os.fsencode(folder), np.uint8)
     graph = model.graph
     graph.initializer.append(numpy_helper.from_array(place, f"{DOMAIN}.folder"))
@@ -64,29 +64,32 @@ def recorded(model: onnx.ModelProto) -> list[str]:
 def read_batches(record_file: str | os.PathLike[str], names: list[str], batch_num: int) -> list[Sample]:
     """What the calibration model was run on. Raises AscendError E40001 where that was less."""
     folder = folder_of(record_file)
-    batches = [[folder / f"{batch}_{i}" for i in range(len(names))] for batch in range(batch_num)]
-    found = sum(all(p.exists() for p in paths) for paths in batches)
-    if found < batch_num:
-        raise AscendError(
-            "E40001",
-            f"the calibration model ran on {found} of {batch_num} batches [batch_num]",
-            where=os.fspath(record_file),
-            fix="Run modified_onnx_file on them, in a session with amct_onnx.AMCT_SO, before save_model.",
-        )
+    batches: list[list[Path]] = []
+    while len(batches) < batch_num:
+        paths = [folder / f"{len(batches)}_{i}" for i in range(len(names))]
+        if not folder.is_dir() or not all(p.exists() for p in paths):
+            raise AscendError(
+                "E40001",
+                f"the calibration model ran on {len(batches)} of {batch_num} batches [batch_num]",
+                where=os.fspath(record_file),
+                fix="Run modified_onnx_file on them, in a session with amct_onnx.AMCT_SO, before save_model.",
+            )
+        batches.append(paths)
     return [{n: _array(p) for n, p in zip(names, paths, strict=True)} for paths in batches]
 
 
-def write_batch(folder: Path, batch: int, arrays: Iterable[Array]) -> None:
-    """Keeps a batch as Record does."""
-    for i, array in enumerate(arrays):
-        kind = helper.np_dtype_to_tensor_dtype(array.dtype)
-        head = np.array([kind, array.ndim, *array.shape], np.int64)
-        (folder / f"{batch}_{i}").write_bytes(head.tobytes() + np.ascontiguousarray(array).tobytes())
-
-
 def _array(path: Path) -> Array:
-    content = path.read_bytes()
-    kind, rank = np.frombuffer(content, np.int64, 2)
-    dims = np.frombuffer(content, np.int64, rank, offset=16)
-    dtype = helper.tensor_dtype_to_np_dtype(int(kind))
-    return np.frombuffer(content, dtype, offset=16 + 8 * int(rank)).reshape(dims)
+    """What Record wrote: the element type, the rank and the dims as int64, and the elements."""
+    fix = "Run quantize_model and the model that it writes once more."
+    try:
+        content = path.read_bytes()
+        kind, rank = map(int, np.frombuffer(content, np.int64, 2))
+        if rank < 0:
+            raise ValueError(f"the rank is {rank}")
+        dims = np.frombuffer(content, np.int64, rank, offset=16)
+        dtype = helper.tensor_dtype_to_np_dtype(kind)
+        return np.frombuffer(content, dtype, offset=16 + 8 * rank).reshape(dims)
+    except OSError as error:
+        raise AscendError("E40002", f"can't read [{path}]: {error.strerror}", fix=fix) from error
+    except (ValueError, KeyError, OverflowError) as error:
+        raise AscendError("E40001", f"[{path}] is no whole batch: {error}", fix=fix) from error

@@ -10,20 +10,19 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import onnx
 import onnx_ir as ir
 
 from ascend_ep import atomic_file
 from ascend_ep.compiler.quantization.observe import Sample
 from ascend_ep.compiler.quantization.quantization import Quantization
 from ascend_ep.compiler.quantization.quantized import Quantized, quantised
-from ascend_ep.compiler.quantization.saving import save_onnx
+from ascend_ep.compiler.quantization.saving import save_onnx, writing
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.load import load_model
 from ascend_ep.opdef.registry import Registry
 
 from . import configuration
-from .calibration_model import folder_of, read_batches, recorded, write_calibration_model
+from .calibration_model import folder_of, read_batches, write_calibration_model
 from .configuration import Configuration
 from .record_file import factors_of, write_record
 
@@ -91,9 +90,12 @@ def calibrated(modified_onnx_file: PathLike, record_file: PathLike) -> tuple[Qua
         reason = "No quantize_model of this program wrote this record file."
         raise AscendError("E10001", os.fspath(record_file), "record_file", reason)
     told = _prepared[key]
-    model = onnx.load(os.fspath(modified_onnx_file), load_external_data=False)
-    batches = read_batches(record_file, recorded(model), told.configuration.batch_num)
+    names = [str(value.name) for value in load_model(os.fspath(modified_onnx_file)).graph.inputs]
     work = Quantization(told.model, told.configuration.settings, _registry())
+    if names != [value.name for value in work.inputs]:
+        reason = "It isn't the model that quantize_model wrote with this record file."
+        raise AscendError("E10001", os.fspath(modified_onnx_file), "modified_onnx_file", reason)
+    batches = read_batches(record_file, names, told.configuration.batch_num)
     work.calibrate(batches)
     shutil.rmtree(folder_of(record_file), ignore_errors=True)
     return work, batches
@@ -103,7 +105,7 @@ def write_results(made: Quantized, save_path: PathLike, record_file: PathLike | 
     """The models and their description, whose names begin with `save_path`. Deploy and fake_quant model are
     the same QuantizeLinear and DequantizeLinear, which onnxruntime and ascend-atc both read."""
     prefix = os.fspath(save_path)
-    factors = factors_of(made.model)
+    factors = factors_of(ir.from_proto(made.model))
     paths = [Path(f"{prefix}_{name}_model.onnx") for name in ("deploy", "fake_quant")]
     for path in paths:
         save_onnx(made.model, path)
@@ -122,15 +124,16 @@ def write_results(made: Quantized, save_path: PathLike, record_file: PathLike | 
 def convert_qat_model(model_file: PathLike, save_path: PathLike, record_file: PathLike | None = None) -> None:
     """Takes a model of quantisation-aware training, with QuantizeLinear and DequantizeLinear, as deploy and
     fake_quant model, and writes its factors to `record_file`. Raises AscendError E40001 for others."""
-    model = ir.to_proto(load_model(os.fspath(model_file)))
-    kinds = {n.op_type for n in model.graph.node}
+    model = load_model(os.fspath(model_file))
+    kinds = {n.op_type for n in model.graph}
     if not {"QuantizeLinear", "DequantizeLinear"} <= kinds:
         fix = "Export it with QuantizeLinear and DequantizeLinear, or calibrate it: amct_onnx calibration."
         raise AscendError("E40001", "the model isn't quantised", where=os.fspath(model_file), fix=fix)
+    factors = factors_of(model, os.fspath(model_file)) if record_file is not None else {}
     for name in ("deploy", "fake_quant"):
-        save_onnx(model, f"{os.fspath(save_path)}_{name}_model.onnx")
+        save_onnx(ir.to_proto(model), f"{os.fspath(save_path)}_{name}_model.onnx")
     if record_file is not None:
-        write_record(record_file, factors_of(model))
+        write_record(record_file, factors)
 
 
 def _registry() -> Registry:
@@ -139,8 +142,5 @@ def _registry() -> Registry:
 
 def write_json(path: PathLike, content: dict[str, Any]) -> None:
     """Writes JSON; makes its folder. Raises AscendError E40002."""
-    try:
-        Path(path).absolute().parent.mkdir(parents=True, exist_ok=True)
+    with writing(Path(path)):
         atomic_file.write(Path(path), json.dumps(content, indent=4, ensure_ascii=False) + "\n")
-    except OSError as error:
-        raise AscendError("E40002", f"can't write [{os.fspath(path)}]: {error.strerror}") from error
