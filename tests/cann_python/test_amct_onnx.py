@@ -403,8 +403,8 @@ def test_layers_go_back_to_float_until_the_evaluator_is_content(amct: Any) -> No
     class Evaluator(AutoCalibrationEvaluatorBase):  # type: ignore[misc]
         """Content where at most so many weights are integers."""
 
-        def __init__(self, most: int) -> None:
-            self.most = most
+        def __init__(self, most: int, most_calls: int = 99) -> None:
+            self.most, self.calls = most, most_calls
             self.losses: list[int] = []
 
         def calibration(self, model_file: str) -> None:
@@ -414,6 +414,9 @@ def test_layers_go_back_to_float_until_the_evaluator_is_content(amct: Any) -> No
             return sum(t.data_type == onnx.TensorProto.INT8 for t in onnx.load(model_file).graph.initializer)
 
         def metric_eval(self, original_metric: int, new_metric: int) -> tuple[bool, int]:
+            self.calls -= 1
+            if self.calls == 0:
+                raise ZeroDivisionError
             self.losses.append(new_metric - original_metric)
             return new_metric <= self.most, self.losses[-1]
 
@@ -429,10 +432,17 @@ def test_layers_go_back_to_float_until_the_evaluator_is_content(amct: Any) -> No
     plain = forward(amct, "m.onnx")
     left = forward(amct, "results/m_fake_quant_model.onnx")
     assert 0 < np.abs(left - plain).max() < 0.03 * np.abs(plain).max()
-    assert not list(Path().glob("record.txt.*"))
-    with pytest.raises(AscendError, match="E41023"):
+    written = {p: p.read_bytes() for p in Path("results").iterdir()} | {
+        Path("record.txt"): Path("record.txt").read_bytes()
+    }
+    Path("record.txt.calibration_model.onnx.mine").touch()
+    files = sorted(Path().rglob("*"))
+    with pytest.raises(AscendError, match=r"E41024.*all 3 of its layers in float\.\n   fix: .*metric_eval"):
         amct.accuracy_based_auto_calibration("m.onnx", Evaluator(-1), *given)
-    assert not Path("results/m_deploy_model.onnx").exists()
+    with pytest.raises(ZeroDivisionError):
+        amct.accuracy_based_auto_calibration("m.onnx", Evaluator(0, most_calls=2), *given)
+    assert {p: p.read_bytes() for p in written} == written
+    assert sorted(Path().rglob("*")) == files
     with pytest.raises(AscendError, match="strategy"):
         amct.accuracy_based_auto_calibration("m.onnx", evaluator, *given, strategy="Incremental")
 

@@ -103,14 +103,14 @@ class Quantization:
 
     def search(self, accuracy: Accuracy, samples: Sequence[Sample]) -> list[str]:
         """The fewest products to keep in float that reach `accuracy`, those with the largest errors of their
-        own first. Raises AscendError E41023 when none do."""
+        own first. Raises AscendError E41024 when none do."""
         errors = self.errors(samples)
         names = sorted(errors, key=lambda name: -errors[name])
 
         def holds(kept: Sequence[str]) -> bool:
             return all(accuracy.holds(m) for m in self.measures(self.model(kept), samples).values())
 
-        return shortest_list(names, holds, lambda text: self.progress(f"search: {text}"))
+        return shortest_list(names, holds, lambda text: self.progress(f"search: {text}"), "E41024")
 
     def errors(self, samples: Sequence[Sample]) -> dict[str, float]:
         """Of every product, by name, the error of its result when the float model's activations come in."""
