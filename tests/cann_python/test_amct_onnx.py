@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from ascend_ep.cli.amct import main as command
 from ascend_ep.cli.atc import main as atc
 from ascend_ep.cli.toolkit import MODULES
 from ascend_ep.compiler.amct import configuration
+from ascend_ep.compiler.amct.calibration_model import read_batches
 from ascend_ep.compiler.amct.members import DEFINITION, GLOBAL, LAYER, Table
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.registry import Registry
@@ -75,8 +77,8 @@ def test_the_four_steps(amct: Any, tmp_path: Path) -> None:
     plain = forward(amct, "tmp/modified.onnx")  # a batch more than is kept
     np.testing.assert_array_equal(plain, forward(amct, "m.onnx"))
     batches = Path("tmp/record.txt.batches")
-    assert sorted(p.name for p in batches.iterdir()) == ["0_0", "1_0"]
-    assert (batches / "1_0").read_bytes().endswith(BATCHES[1].tobytes())
+    assert sorted(p.name for p in batches.iterdir()) == ["0", "1"]
+    assert (batches / "1").read_bytes().endswith(BATCHES[1].tobytes())
     amct.save_model("tmp/modified.onnx", "tmp/record.txt", "results/m")
     assert not batches.exists()
     quantised = forward(amct, "results/m_fake_quant_model.onnx")
@@ -93,7 +95,7 @@ def test_the_same_without_optimisations(amct: Any, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(amct.AMCT_SO, "graph_optimization_level", ort.GraphOptimizationLevel.ORT_DISABLE_ALL)
     quantise(amct, 1)
     forward(amct, "tmp/modified.onnx", BATCHES[:1])
-    assert [p.name for p in Path("tmp/record.txt.batches").iterdir()] == ["0_0"]
+    assert [p.name for p in Path("tmp/record.txt.batches").iterdir()] == ["0"]
 
 
 def test_weights_that_a_file_cannot_hold_lie_beside_it(amct: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +125,7 @@ def test_steps_out_of_order(amct: Any) -> None:
 
 
 def spoil_batch(content: bytes) -> None:
-    Path("tmp/record.txt.batches/1_0").write_bytes(content)
+    Path("tmp/record.txt.batches/1").write_bytes(content)
 
 
 HEAD = np.array([1, 2, 1 << 40, 3], np.int64).tobytes()
@@ -132,19 +134,20 @@ SPOILED: list[tuple[Callable[[], Any], str]] = [
     (lambda: Path("tmp/modified.onnx").write_bytes(b"nonsense"), r"E10041.*tmp/modified\.onnx"),
     (lambda: Path("tmp/modified.onnx").write_bytes(other_model()), "E10001.*quantize_model wrote"),
     (lambda: Path("m.onnx").unlink(), r"E10410.*m\.onnx"),
-    (lambda: spoil_batch(b""), r"E40001.*batches/1_0\] is no whole batch"),
+    (lambda: spoil_batch(b""), r"E40001.*batches/1\] is no whole batch"),
     (lambda: spoil_batch(HEAD[:20]), "E40001.*no whole batch"),
     (lambda: spoil_batch(HEAD), "E40001.*no whole batch"),
     (lambda: spoil_batch(b"\xff" * 64), "E40001.*no whole batch"),
     (lambda: spoil_batch(np.array([99, 0], np.int64).tobytes()), "E40001.*no whole batch"),
-    (lambda: spoil_folder(), "E40002.*batches/1_0"),
-    (lambda: Path("tmp/record.txt.batches/0_0").unlink(), "E40001.*ran on 0 of 2"),
+    (lambda: spoil_batch(np.array([1, 0, 5, 5], np.int64).tobytes()), "E40001.*12 bytes are left"),
+    (lambda: spoil_folder(), "E40002.*batches/1"),
+    (lambda: Path("tmp/record.txt.batches/0").unlink(), "E40001.*ran on 0 of 2"),
 ]
 
 
 def spoil_folder() -> None:
-    Path("tmp/record.txt.batches/1_0").unlink()
-    Path("tmp/record.txt.batches/1_0").mkdir()
+    Path("tmp/record.txt.batches/1").unlink()
+    Path("tmp/record.txt.batches/1").mkdir()
 
 
 def other_model() -> bytes:
@@ -172,11 +175,58 @@ def test_a_record_file_that_cannot_be(amct: Any, record_file: str, said: str) ->
         amct.quantize_model("config.json", "m.onnx", "modified.onnx", record_file)
 
 
+@pytest.mark.parametrize("at_once", [False, True])
+def test_sessions_count_their_batches_together(amct: Any, at_once: bool) -> None:
+    """As programs do that open a session for each batch; the inputs of a batch stay together."""
+    values = [helper.make_tensor_value_info(n, t, ["N", 4]) for n, t in (("a", 1), ("b", 7), ("y", 1))]
+    nodes = [helper.make_node("Cast", ["b"], ["c"], to=1), helper.make_node("Add", ["a", "c"], ["s"])]
+    nodes += [helper.make_node("MatMul", ["s", "w"], ["y"], "product")]
+    graph = helper.make_graph(
+        nodes, "two", values[:2], values[2:], [numpy_helper.from_array(np.eye(4, dtype="f4"), "w")]
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), "two.onnx")
+    amct.create_quant_config("c.json", "two.onnx", batch_num=6)
+    amct.quantize_model("c.json", "two.onnx", "modified.onnx", "record.txt")
+
+    def run(batch: int) -> None:
+        given = {"a": np.full((2, 4), batch, "f4"), "b": np.full((2, 4), batch, "i8")}
+        ort.InferenceSession("modified.onnx", amct.AMCT_SO).run(None, given)
+
+    with ThreadPoolExecutor(4 if at_once else 1) as threads:
+        list(threads.map(run, range(8)))
+    found = read_batches("record.txt", ["a", "b"], 6)
+    assert all(b["a"].dtype == np.float32 and b["b"].dtype == np.int64 for b in found)
+    assert all(b["a"].shape == (2, 4) and (b["a"] == b["b"]).all() for b in found)
+    assert len({float(b["a"][0, 0]) for b in found}) == 6
+    assert at_once or [float(b["a"][0, 0]) for b in found] == [0, 1, 2, 3, 4, 5]
+    amct.save_model("modified.onnx", "record.txt", "r/two")
+
+
 def test_a_folder_that_is_gone_fails_the_run(amct: Any) -> None:
     quantise(amct)
     Path("tmp/record.txt.batches").rmdir()
     with pytest.raises(Exception, match="can't write a batch of the calibration"):
         forward(amct, "tmp/modified.onnx")
+
+
+@pytest.mark.parametrize("batch", [np.zeros((0, 3, 8, 8), "f4"), np.full((1, 3, 8, 8), np.nan, "f4")])
+def test_batches_that_show_nothing(amct: Any, batch: NDArray[np.float32]) -> None:
+    quantise(amct, 1)
+    forward(amct, "tmp/modified.onnx", [batch])
+    said = r"E40001: no element of \[x\], which \[conv1\] reads, is finite in any of 1 samples\n.*skip_layers"
+    with pytest.raises(AscendError, match=said):
+        amct.save_model("tmp/modified.onnx", "tmp/record.txt", "results/m")
+    assert not Path("results").exists()
+
+
+def test_elements_that_are_not_finite_are_said(amct: Any, caplog: pytest.LogCaptureFixture) -> None:
+    quantise(amct, 2)
+    spoiled = BATCHES[0].copy()
+    spoiled[0, 0, 0, :2] = np.nan, np.inf
+    forward(amct, "tmp/modified.onnx", [spoiled, BATCHES[1]])
+    amct.save_model("tmp/modified.onnx", "tmp/record.txt", "results/m")
+    assert "2 of 1536 elements of [x] aren't finite" in caplog.text
+    assert np.isfinite(forward(amct, "results/m_fake_quant_model.onnx")).all()
 
 
 def test_settings_that_are_edited_have_their_effect(amct: Any) -> None:
