@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -74,6 +75,8 @@ def test_the_four_steps(amct: Any, tmp_path: Path) -> None:
     config = quantise(amct)
     assert (config["batch_num"], config["activation_offset"]) == (2, True)
     assert [k for k, v in config.items() if isinstance(v, dict)] == ["conv1", "d", "classifier"]
+    record = Path("tmp/record.txt").read_text()
+    assert [record.count(k) for k in ("record {", "scale_d", "scale_w", "offset_w: 0")] == [3, 0, 76, 76]
     plain = forward(amct, "tmp/modified.onnx")  # a batch more than is kept
     np.testing.assert_array_equal(plain, forward(amct, "m.onnx"))
     batches = Path("tmp/record.txt.batches")
@@ -89,6 +92,21 @@ def test_the_four_steps(amct: Any, tmp_path: Path) -> None:
     assert layers["conv1"]["quantised"]
     line = ["--model=results/m_deploy_model.onnx", "--framework=5", "--output=q", "--soc_version=Ascend310P3"]
     assert atc([*line, "--input_shape=x:1,3,8,8"]) == 0
+
+
+def test_where_programs_import_and_load_from(amct: Any) -> None:
+    from amct_onnx.convert_model import convert_qat_model  # type: ignore[import-not-found]
+    from amct_onnx.custom_op.amct_custom_op import AMCT_SO  # type: ignore[import-not-found]
+
+    assert (AMCT_SO, convert_qat_model) == (amct.AMCT_SO, amct.convert_qat_model)
+    library = Path(amct.__file__).parent / "custom_op" / "libamct_onnx_ops.so"
+    assert ctypes.CDLL(str(library)).RegisterCustomOps
+    quantise(amct, 1)
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.register_custom_ops_library(str(library))
+    ort.InferenceSession("tmp/modified.onnx", options).run(None, {"x": BATCHES[0]})
+    amct.save_model("tmp/modified.onnx", "tmp/record.txt", "results/m")
 
 
 def test_the_same_without_optimisations(amct: Any, monkeypatch: pytest.MonkeyPatch) -> None:

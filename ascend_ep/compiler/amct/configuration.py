@@ -45,11 +45,11 @@ _NO_MEMBER = "It is no member of config.json, and the model has no such layer to
 
 @dataclass(frozen=True)
 class Configuration:
-    """What a config.json says. `layers`: every quantised layer."""
+    """What a config.json says. `products`: the layers that are quantised."""
 
     settings: Settings
     batch_num: int
-    layers: tuple[str, ...]
+    products: tuple[Product, ...]
 
 
 def layers_of(model: str | os.PathLike[str], registry: Registry) -> list[Product]:
@@ -171,7 +171,7 @@ def understood(
         raise AscendError("E10001", path, "config_file", "It quantises no layer.")
     skipped = frozenset(p.name for p in products if p.name not in enabled)
     settings = _settings(enabled, found.get("activation_offset", True), skipped)
-    return Configuration(settings, found.get("batch_num", 1), tuple(enabled))
+    return Configuration(settings, found.get("batch_num", 1), tuple(p for p in products if p.name in enabled))
 
 
 def _settings(layers: Mapping[str, Any], offset: bool, skipped: frozenset[str]) -> Settings:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,9 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 
 from ascend_ep import atomic_file
-from ascend_ep.compiler.quantization.choice import PRODUCTS
+from ascend_ep.compiler.quantization.choice import PRODUCTS, Product
 from ascend_ep.compiler.quantization.saving import writing
+from ascend_ep.compiler.quantization.weights import channel_scales
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.naming import label
 from ascend_ep.graph.passes.rewire import attribute, is_standard
@@ -24,12 +25,21 @@ from ascend_ep.graph.passes.rewire import attribute, is_standard
 @dataclass(frozen=True)
 class Factors:
     """`data`, `weight`: scales; an element is (integer - offset) * scale, the integers signed, as int8.
-    Weights have one scale and offset, or one for each output channel."""
+    Weights have one scale and offset, or one for each output channel; data has none before calibration."""
 
-    data: float
-    data_offset: int
+    data: float | None
+    data_offset: int | None
     weight: list[float]
     weight_offset: list[int]
+
+
+def weight_factors(products: Iterable[Product], channel_wise: bool) -> dict[str, Factors]:
+    """What is known before calibration: the scales of weights by themselves."""
+    found = {}
+    for product in products:
+        scales = channel_scales(product.array(), product.axis, channel_wise).reshape(-1)
+        found[product.name] = Factors(None, None, [float(s) for s in scales], [0] * len(scales))
+    return found
 
 
 def factors_of(model: ir.Model, where: str = "") -> dict[str, Factors]:
@@ -96,11 +106,12 @@ def _dtype_of(node: ir.Node) -> ir.DataType:
 
 
 def write_record(path: str | os.PathLike[str], factors: Mapping[str, Factors]) -> None:
-    """Writes the record file; an empty one without factors."""
+    """Writes the record file. Raises AscendError E40002."""
     lines = []
     for name, each in factors.items():
         lines += ["record {", f"  key: {json.dumps(name, ensure_ascii=False)}", "  value {"]
-        lines += [f"    scale_d: {each.data!r}", f"    offset_d: {each.data_offset}"]
+        if each.data is not None:
+            lines += [f"    scale_d: {each.data!r}", f"    offset_d: {each.data_offset}"]
         lines += [f"    scale_w: {scale!r}" for scale in each.weight]
         lines += [f"    offset_w: {offset}" for offset in each.weight_offset]
         lines += ["  }", "}"]

@@ -17,14 +17,14 @@ from ascend_ep.compiler.quantization.observe import Sample
 from ascend_ep.compiler.quantization.quantization import Quantization
 from ascend_ep.compiler.quantization.quantized import Quantized, quantised
 from ascend_ep.compiler.quantization.saving import save_onnx, writing
+from ascend_ep.compiler.quantization.settings import Settings
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.load import load_model
 from ascend_ep.opdef.registry import Registry
 
 from . import configuration
 from .calibration_model import folder_of, read_batches, write_calibration_model
-from .configuration import Configuration
-from .record_file import factors_of, write_record
+from .record_file import factors_of, weight_factors, write_record
 
 PathLike = str | os.PathLike[str]
 
@@ -34,7 +34,8 @@ class Prepared:
     """What `quantize_model` was told, for `save_model` of the same process, as AMCT wants it."""
 
     model: str
-    configuration: Configuration
+    settings: Settings
+    batch_num: int
 
 
 _prepared: dict[Path, Prepared] = {}
@@ -65,13 +66,14 @@ def create_quant_config(
 def quantize_model(
     config_file: PathLike, model_file: PathLike, modified_onnx_file: PathLike, record_file: PathLike
 ) -> None:
-    """Writes the model that is to be run on `batch_num` batches, in a session with AMCT_SO. Raises
-    AscendError."""
+    """Writes the model that is to be run on `batch_num` batches, in a session with AMCT_SO, and the factors
+    of the weights to `record_file`. Raises AscendError."""
     found = configuration.load(config_file, model_file, _registry())
     model = ir.to_proto(load_model(os.fspath(model_file)))
     write_calibration_model(model, modified_onnx_file, record_file, found.batch_num)
-    write_record(record_file, {})
-    _prepared[Path(record_file).absolute()] = Prepared(os.fspath(model_file), found)
+    write_record(record_file, weight_factors(found.products, found.settings.channel_wise))
+    told = Prepared(os.fspath(model_file), found.settings, found.batch_num)
+    _prepared[Path(record_file).absolute()] = told
 
 
 def save_model(modified_onnx_file: PathLike, record_file: PathLike, save_path: PathLike) -> Quantized:
@@ -91,11 +93,11 @@ def calibrated(modified_onnx_file: PathLike, record_file: PathLike) -> tuple[Qua
         raise AscendError("E10001", os.fspath(record_file), "record_file", reason)
     told = _prepared[key]
     names = [str(value.name) for value in load_model(os.fspath(modified_onnx_file)).graph.inputs]
-    work = Quantization(told.model, told.configuration.settings, _registry())
+    work = Quantization(told.model, told.settings, _registry())
     if names != [value.name for value in work.inputs]:
         reason = "It isn't the model that quantize_model wrote with this record file."
         raise AscendError("E10001", os.fspath(modified_onnx_file), "modified_onnx_file", reason)
-    batches = read_batches(record_file, names, told.configuration.batch_num)
+    batches = read_batches(record_file, names, told.batch_num)
     work.calibrate(batches)
     shutil.rmtree(folder_of(record_file), ignore_errors=True)
     return work, batches
