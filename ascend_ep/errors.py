@@ -206,7 +206,7 @@ CODES: dict[str, Code] = {
         "Ask for less accuracy, or give real inputs with --input.",
     ),
     "E41024": Code(
-        "The quantised model doesn't reach the accuracy: not even with all %s of its layers in float.",
+        "The quantised model doesn't reach the accuracy, even with %s of its layers in float.",
         "Ask for less, with --accuracy or in metric_eval.",
     ),
     # --- ours: bundle and runtime (native status codes) ------------------------------------------

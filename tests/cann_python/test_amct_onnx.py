@@ -427,13 +427,16 @@ def test_what_changes_nothing_is_said(amct: Any, caplog: pytest.LogCaptureFixtur
 
 def test_an_override_that_changes_nothing_is_said(layers: Registry, caplog: pytest.LogCaptureFixture) -> None:
     text = "common_config { hfmg_quantize { num_of_bins: 1024 } }"
+    text += " nuq_config { mapping_file: 'm.json' nuq_quantize { num_steps: 32 num_of_iteration: 0 } }"
+    text += " tensor_quantize { layer_name: 'add' input_index: 1 }"
     Path("q.cfg").write_text(f'{text} override_layer_types {{ layer_type: "Gemm" calibration_config {{ }} }}')
     found = configuration.create("m.onnx", layers, definition="q.cfg")
     found["d"]["activation_quant_params"]["search_step"] = 0.01
     configuration.understood(found, "m.onnx", layers)
     said = [r.message for r in caplog.records]
     assert [text.partition(" changes nothing")[0] for text in said] == [
-        *("num_of_bins", "override_layer_types of Gemm", "num_of_bins", "search_step")
+        *("num_of_bins", "nuq_config", "tensor_quantize", "override_layer_types of Gemm"),
+        *("num_of_bins", "search_step"),
     ]
 
 
@@ -505,7 +508,7 @@ def test_layers_go_back_to_float_until_the_evaluator_is_content(amct: Any) -> No
     }
     Path("record.txt.calibration_model.onnx.mine").touch()
     files = sorted(Path().rglob("*"))
-    with pytest.raises(AscendError, match=r"E41024.*all 3 of its layers in float\.\n   fix: .*metric_eval"):
+    with pytest.raises(AscendError, match=r"E41024.*with 3 of its layers in float\.\n   fix: .*metric_eval"):
         amct.accuracy_based_auto_calibration("m.onnx", Evaluator(-1), *given)
     with pytest.raises(ZeroDivisionError):
         amct.accuracy_based_auto_calibration("m.onnx", Evaluator(0, most_calls=2), *given)
@@ -513,6 +516,84 @@ def test_layers_go_back_to_float_until_the_evaluator_is_content(amct: Any) -> No
     assert sorted(Path().rglob("*")) == files
     with pytest.raises(AscendError, match="strategy"):
         amct.accuracy_based_auto_calibration("m.onnx", evaluator, *given, strategy="Incremental")
+
+
+class Content:
+    """An evaluator that is content where at most so many weights are integers."""
+
+    def __init__(self, amct: Any, most: int) -> None:
+        self.amct, self.most, self.seen = amct, most, []  # type: Any, int, list[int]
+
+    def calibration(self, model_file: str) -> None:
+        forward(self.amct, model_file)
+
+    def evaluate(self, model_file: str) -> int:
+        return sum(t.data_type == onnx.TensorProto.INT8 for t in onnx.load(model_file).graph.initializer)
+
+    def metric_eval(self, original_metric: int, new_metric: int) -> tuple[bool, int]:
+        self.seen.append(new_metric)
+        return new_metric <= self.most, new_metric - original_metric
+
+
+def test_a_strategy_of_the_program(amct: Any) -> None:
+    from amct_onnx.common.auto_calibration.auto_calibration_strategy_base import (  # type: ignore[import-not-found]
+        AutoCalibrationStrategyBase,
+    )
+
+    class OneByOne(AutoCalibrationStrategyBase):  # type: ignore[misc]
+        def initialize(self, ranking_info: dict[str, float]) -> None:
+            assert all(0.99 < v < 1 for v in ranking_info.values())
+            self.next = sorted(ranking_info, key=lambda name: ranking_info[name])
+            self.layers = dict.fromkeys(ranking_info, True)
+
+        def update_quant_config(self, metric_eval: tuple[bool, int]) -> dict[str, Any]:
+            self.result["stop_flag"] = metric_eval[0] or not self.next
+            if not self.result["stop_flag"]:
+                self.layers[self.next.pop(0)] = False
+            self.result["roll_back_config"] = self.layers
+            return self.result
+
+    amct.create_quant_config("config.json", "m.onnx", batch_num=3)
+    given = ("config.json", "record.txt", "results/m")
+    evaluator = Content(amct, 2)
+    made = amct.accuracy_based_auto_calibration("m.onnx", evaluator, *given, strategy=OneByOne())
+    assert (evaluator.seen, len(made.kept)) == ([6, 4, 2], 2)  # weights and their zero points
+    with pytest.raises(AscendError, match=r"E41024.*with 3 of its"):
+        amct.accuracy_based_auto_calibration("m.onnx", Content(amct, -1), *given, strategy=OneByOne())
+    OneByOne.update_quant_config = lambda self, metric_eval: {}  # type: ignore[method-assign]
+    with pytest.raises(AscendError, match=r"E10001.*\[strategy\].*roll_back_config"):
+        amct.accuracy_based_auto_calibration("m.onnx", evaluator, *given, strategy=OneByOne())
+
+
+SCRIPT = """
+import amct_onnx.common.cmd_line_utils.data_handler as data_handler
+import amct_onnx as amct
+import onnxruntime
+class Evaluator():
+    def calibration(self, modified_model):
+        session = onnxruntime.InferenceSession(modified_model, amct.AMCT_SO)
+        for batch in data_handler.load_data({'x': [4, 3, 8, 8]}, ['bins/'], ['float32'], 2):
+            session.run(['y'], batch)
+"""
+
+
+def test_the_command_with_a_script(amct: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("bins").mkdir()
+    for i, batch in enumerate(BATCHES):
+        batch.tofile(f"bins/{i}.bin")
+    line = ["calibration", "--model", "m.onnx", "--save_path", "out/m", "--batch_num", "2", "--evaluator"]
+    for number, end in enumerate(("customize_evaluator = Evaluator()\n", "")):
+        Path(f"script{number}.py").write_text(SCRIPT + end)
+        assert command([*line, f"script{number}.py"]) == 0
+        assert "3 of 3 products quantised, by 2 samples" in capsys.readouterr().out
+    assert sorted(p.name for p in Path("out").iterdir()) == [
+        *("m_deploy_model.onnx", "m_fake_quant_model.onnx", "m_quant.json")
+    ]
+    Path("none.py").write_text("a = 1\n")
+    assert command([*line, "none.py"]) != 0
+    assert "E10001" in capsys.readouterr().err
+    assert command([*line, "script0.py", "--data_dir", "bins"]) != 0
+    assert "--data_dir" in capsys.readouterr().err
 
 
 def qat_model(
@@ -602,7 +683,7 @@ def test_the_command(amct: Any, capsys: pytest.CaptureFixture[str]) -> None:
         ([*line, "--input_shape", "x:4,3,8"], "E10001"),
         ([*line, "--data_types", "fp33"], "E10001"),
         (line[:5], "E10007"),
-        ([*line, "--evaluator", "e.py"], "E40001"),
+        ([*line, "--evaluator", "e.py"], "--data_dir"),
         (["convert", "--model", "m.onnx", "--save_path", "o/c"], "isn't quantised"),
     ):
         assert command(wrong) == 1

@@ -34,6 +34,8 @@ _WITHOUT_EFFECT = {
     "skip_fusion_layers": ([], "the converter decides what is fused"),
     "joint_quant": (False, "each product has scales of its own"),
     "fakequant_precision_mode": ("DEFAULT", "the model computes in float32 beside its integers"),
+    "nuq_config": (None, "weights keep 8 bits in equal steps"),
+    "tensor_quantize": ([], "what lies between integers stays integers by itself"),
     "num_of_bins": (4096, "the number of elements that samples have decides"),
     "asymmetric": (None, "activation_offset says for all layers whether activations have offsets"),
 }

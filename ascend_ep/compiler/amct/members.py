@@ -75,7 +75,7 @@ _BOTH: dict[str, Table] = {
 #: config.json, beside its layers.
 GLOBAL: dict[str, Table] = {
     **_BOTH,
-    "tensor_quantize": Member("[] here: single tensors aren't quantised", lambda value: value == []),
+    "tensor_quantize": Member("[] here: tensors between integers are so, too", lambda value: value == []),
 }
 
 #: A layer of config.json.
@@ -117,11 +117,24 @@ _CALIBRATION: dict[str, Table] = {
     "weight_compress_only": _only(False, "activations are quantised, too"),
 }
 
+_NON_UNIFORM: dict[str, Table] = {
+    "mapping_file": TEXT,
+    "nuq_quantize": {"num_steps": _one_of(16, 32), "num_of_iteration": _whole(0, 2**31 - 1)},
+}
+_TENSOR: dict[str, Table] = {
+    "layer_name": TEXT,
+    "input_index": _whole(0, 2**31 - 1),
+    "ifmr_quantize": _CALIBRATION["ifmr_quantize"],
+    "hfmg_quantize": _CALIBRATION["hfmg_quantize"],
+}
+
 #: A .cfg; what stands in a list may be given many times.
 DEFINITION: dict[str, Table] = {
     **_BOTH,
     "skip_layers": [TEXT],
     "skip_layer_types": [_LAYER_TYPE],
+    "nuq_config": _NON_UNIFORM,
+    "tensor_quantize": [_TENSOR],
     "common_config": _CALIBRATION,
     "conv_calibration_config": _CALIBRATION,
     "fc_calibration_config": _CALIBRATION,
