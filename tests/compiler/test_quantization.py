@@ -152,6 +152,35 @@ def test_what_is_not_finite_does_not_count(settings: dict[str, Any], strange: fl
         ascend_ep.quantize(model, [spoiled, spoiled], **settings)
 
 
+def test_products_of_half_floats() -> None:
+    """Their weights become integers; what comes in and goes out keeps its type and name."""
+    rng = np.random.default_rng(3)
+    text = """<ir_version: 8, opset_import: ["": 17]>
+    halves (float16[N, 4, 6, 6] x) => (float16[N, 5] y, float16[N, 64] z) {
+        [conv] c = Conv(x, k, b)
+        r = Relu(c)
+        f = Flatten(r)
+        [gemm] y = Gemm(f, g, h)
+        [product] z = MatMul(f, m)
+    }"""
+    model = onnx.parser.parse_model(text)
+    dims = {"k": (4, 4, 3, 3), "b": (4,), "g": (64, 5), "h": (5,), "m": (64, 64)}
+    for name, size in dims.items():
+        array = rng.normal(0, 0.2, size).astype(np.float16)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    data = rng.standard_normal((8, 4, 6, 6)).astype(np.float16)
+    made = ascend_ep.quantize(model, [data])
+    assert [(r.name, r.quantised) for r in made.rows] == [(n, True) for n in ("conv", "gemm", "product")]
+    assert not {t.name for t in made.model.graph.initializer} & set(dims)
+    given = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": data})
+    found = onnxruntime.InferenceSession(made.model.SerializeToString()).run(None, {"x": data})
+    for before, after in zip(given, found, strict=True):
+        assert after.dtype == np.float16
+        assert 0 < np.abs(after - before).max() < 0.05 * np.abs(before).max()
+    kept = ascend_ep.quantize(model, [data], skip_layers=("product",)).model.graph
+    assert {t.name for t in kept.initializer} & set(dims) == {"m"}
+
+
 def test_an_accuracy_keeps_the_fewest_products_in_float() -> None:
     model, data = quantised_models.residual(), samples("residual")
     whole = ascend_ep.quantize(model, data)
