@@ -175,6 +175,9 @@ static ort_status *record(recorder *r, const ort_kernel_context *context, int64_
     ort_status *status = write_values(context, (size_t)number[1], file, path);
     if (close(file) != 0 && !status) status = fail_write(path);
     if (status) unlink(path);
+    const asc_ep_callbacks *callbacks = plugin_callbacks();
+    path[folder.bytes] = 0;
+    if (!status && callbacks && callbacks->recorded) callbacks->recorded(path);
     return status;
 }
 

@@ -33,7 +33,7 @@ def write_calibration_model(
     with writing(folder):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-    graph, names = model.graph, recorded(model)
+    graph, names = model.graph, inputs_of(model)
     place = np.frombuffer(os.fsencode(folder), np.uint8)
     numbers = np.array([batch_num, len(names)], np.int64)
     operands = [f"{DOMAIN}.folder", f"{DOMAIN}.numbers"]
@@ -45,7 +45,7 @@ def write_calibration_model(
     save_onnx(model, path)
 
 
-def recorded(model: onnx.ModelProto) -> list[str]:
+def inputs_of(model: onnx.ModelProto) -> list[str]:
     """The inputs that samples have: all but initializers of old models."""
     constants = {t.name for t in model.graph.initializer}
     names = []

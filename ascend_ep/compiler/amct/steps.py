@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import threading
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,28 +18,52 @@ from ascend_ep.compiler.quantization.observe import Sample
 from ascend_ep.compiler.quantization.quantization import Quantization
 from ascend_ep.compiler.quantization.quantized import Quantized, quantised
 from ascend_ep.compiler.quantization.saving import save_onnx, writing
-from ascend_ep.compiler.quantization.settings import Settings
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.load import load_model
 from ascend_ep.opdef.registry import Registry
 
 from . import configuration
-from .calibration_model import folder_of, read_batches, write_calibration_model
+from .calibration_model import folder_of, inputs_of, read_batches, write_calibration_model
 from .record_file import factors_of, weight_factors, write_record
 
 PathLike = str | os.PathLike[str]
 
 
-@dataclass(frozen=True)
 class Prepared:
     """What `quantize_model` was told, for `save_model` of the same process, as AMCT wants it."""
 
-    model: str
-    settings: Settings
-    batch_num: int
+    def __init__(self, model: PathLike, inputs: list[str], told: configuration.Configuration) -> None:
+        self.model, self.inputs = os.fspath(model), inputs
+        self.settings, self.batch_num = told.settings, told.batch_num
+        self._lock = threading.Lock()
+        self._found: tuple[Quantization, list[Sample]] | None = None
+
+    def calibrate(self, record_file: Path) -> tuple[Quantization, list[Sample]]:
+        """By the batches in the folder, once. Raises AscendError E40001 where they are too few."""
+        with self._lock:
+            if self._found is None:
+                work = Quantization(self.model, self.settings, _registry())
+                batches = read_batches(record_file, self.inputs, self.batch_num)
+                work.calibrate(batches)
+                self._found = work, batches
+            return self._found
+
+    def forget(self) -> None:
+        """Gives the batches free: the next calibration is by others."""
+        with self._lock:
+            self._found = None
 
 
 _prepared: dict[Path, Prepared] = {}
+
+
+def recorded(folder: str) -> None:
+    """A batch was kept in `folder`. With the last, the record file gets the factors of activations, too."""
+    for record_file, told in list(_prepared.items()):
+        enough = os.fspath(folder_of(record_file)) == folder and len(os.listdir(folder)) >= told.batch_num
+        if enough:
+            work, _ = told.calibrate(record_file)
+            write_record(record_file, factors_of(ir.from_proto(work.model())))
 
 
 def create_quant_config(
@@ -70,10 +95,10 @@ def quantize_model(
     of the weights to `record_file`. Raises AscendError."""
     found = configuration.load(config_file, model_file, _registry())
     model = ir.to_proto(load_model(os.fspath(model_file)))
+    inputs = inputs_of(model)
     write_calibration_model(model, modified_onnx_file, record_file, found.batch_num)
     write_record(record_file, weight_factors(found.products, found.settings.channel_wise))
-    told = Prepared(os.fspath(model_file), found.settings, found.batch_num)
-    _prepared[Path(record_file).absolute()] = told
+    _prepared[Path(record_file).absolute()] = Prepared(model_file, inputs, found)
 
 
 def save_model(modified_onnx_file: PathLike, record_file: PathLike, save_path: PathLike) -> Quantized:
@@ -93,14 +118,13 @@ def calibrated(modified_onnx_file: PathLike, record_file: PathLike) -> tuple[Qua
         raise AscendError("E10001", os.fspath(record_file), "record_file", reason)
     told = _prepared[key]
     names = [str(value.name) for value in load_model(os.fspath(modified_onnx_file)).graph.inputs]
-    work = Quantization(told.model, told.settings, _registry())
-    if names != [value.name for value in work.inputs]:
+    if names != told.inputs:
         reason = "It isn't the model that quantize_model wrote with this record file."
         raise AscendError("E10001", os.fspath(modified_onnx_file), "modified_onnx_file", reason)
-    batches = read_batches(record_file, names, told.batch_num)
-    work.calibrate(batches)
+    found = told.calibrate(key)
+    told.forget()
     shutil.rmtree(folder_of(record_file), ignore_errors=True)
-    return work, batches
+    return found
 
 
 def write_results(made: Quantized, save_path: PathLike, record_file: PathLike | None = None) -> list[Path]:

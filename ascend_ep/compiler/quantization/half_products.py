@@ -24,8 +24,10 @@ def widen_products(graph: ir.Graph, settings: Settings) -> None:
         x, *constants = node.inputs
         if x is None or label(node) in settings.skip_layers or not all(map(_is_half, constants)):
             continue
-        added = [] if x in widened else [_cast(x, ir.DataType.FLOAT, f"{x.name}_float32")]
-        widened |= {x: each.outputs[0] for each in added}
+        added = []
+        if x not in widened:
+            added = [_cast(x, ir.DataType.FLOAT, f"{x.name}_float32")]
+            widened[x] = added[0].outputs[0]
         for value in constants:
             if value is not None and value not in widened and value.const_value is not None:
                 wide = ir.tensor(value.const_value.numpy().astype(np.float32))
