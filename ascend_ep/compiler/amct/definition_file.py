@@ -27,6 +27,11 @@ def read_definition(path: Path) -> dict[str, Any]:
         raise AscendError("E10001", str(path), "config_defination", f"It can't be read: {error}.") from error
     if len(text) > LIMIT:
         raise AscendError("E10001", str(path), "config_defination", f"It has more than {LIMIT} bytes.")
+    return definition_of(text, path)
+
+
+def definition_of(text: str, path: Path) -> dict[str, Any]:
+    """The fields of the text of a file at `path`. Raises AscendError E10001, with the line."""
     return _Reader(text, path).message(DEFINITION, 0)
 
 
