@@ -205,6 +205,10 @@ CODES: dict[str, Code] = {
         "No --keep_dtype list restores the accuracy: not even all %s nodes kept in the model's types do.",
         "Ask for less accuracy, or give real inputs with --input.",
     ),
+    "E41024": Code(
+        "The quantised model doesn't reach the accuracy, even with %s of its layers in float.",
+        "Ask for less, with --accuracy or in metric_eval.",
+    ),
     # --- ours: bundle and runtime (native status codes) ------------------------------------------
     "E40001": Code("%s", "Check the names, shapes and types of the arguments."),
     "E40002": Code("%s", "Check the path and its permissions."),

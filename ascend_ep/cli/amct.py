@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from ascend_ep.cli.atc_files import existing
 from ascend_ep.cli.atc_shapes import parse_input_shape
@@ -14,6 +15,8 @@ from ascend_ep.errors import AscendError
 
 if TYPE_CHECKING:
     from ascend_ep.compiler.quantization.calibration_data import Input
+    from ascend_ep.compiler.quantization.observe import Sample
+    from ascend_ep.compiler.quantization.quantization import Quantization
 
 
 @command("amct_onnx")
@@ -37,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--input_shape", default="", help='of a batch: "name:n,c,h,w;name2:..."')
     add("--data_dir", default="", help='folders of .bin files, a file for each batch: "dir1;dir2"')
     add("--data_types", default="", help='of the .bin files: "float32;int64"')
-    add("--evaluator", default="", help="without a meaning here: see accuracy_based_auto_calibration")
+    add("--evaluator", default="", help="a script whose object runs the model to calibrate, instead of data")
     add("--calibration_config", default="", help="a .cfg file")
     add("--batch_num", type=int, help="batches to calibrate by (default: 1, or the .cfg's)")
     return parser
@@ -46,33 +49,58 @@ def _parser() -> argparse.ArgumentParser:
 def _calibrate(given: argparse.Namespace) -> int:
     from ascend_ep.compiler.amct import configuration
     from ascend_ep.compiler.amct.steps import write_results
-    from ascend_ep.compiler.quantization.calibration_data import read_samples
-    from ascend_ep.compiler.quantization.quantization import Quantization
     from ascend_ep.compiler.quantization.quantized import quantised
     from ascend_ep.opdef.registry import Registry
 
-    if given.evaluator:
-        fix = "Write a program that calls amct_onnx.accuracy_based_auto_calibration."
-        raise AscendError("E40001", "--evaluator isn't supported", fix=fix)
-    if not given.data_dir:
-        raise AscendError("E10007", "data_dir", "folders of .bin, .npy or .npz files")
-    model, registry = str(existing(given.model)), Registry.from_options()
+    given.model = str(existing(given.model))
     config = given.calibration_config or None
-    made = configuration.create(model, registry, (), given.batch_num or 1, definition=config)
+    made = configuration.create(
+        given.model, Registry.from_options(), (), given.batch_num or 1, definition=config
+    )
     if given.batch_num is not None:
         made["batch_num"] = given.batch_num
-    told = configuration.understood(made, model, registry, given.calibration_config)
-    work = Quantization(model, told.settings, registry, progress=print)
-    shapes = _shapes(given.input_shape, work.inputs)
-    inputs = [replace(i, dims=shapes.get(i.name, i.dims)) for i in work.inputs]
-    types = [word for word in given.data_types.split(";") if word]
-    samples = read_samples(given.data_dir, inputs, told.batch_num, types)
-    work.calibrate(samples)
+    work, samples = (_evaluated if given.evaluator else _by_data)(given, made)
     found = quantised(work, samples, ())
     print(found)
     for path in write_results(found, given.save_path):
         print(f"written: {path}")
     return 0
+
+
+def _by_data(given: argparse.Namespace, made: dict[str, Any]) -> tuple[Quantization, list[Sample]]:
+    """Calibrated by files."""
+    from ascend_ep.compiler.amct import configuration
+    from ascend_ep.compiler.quantization.calibration_data import read_samples
+    from ascend_ep.compiler.quantization.quantization import Quantization
+    from ascend_ep.opdef.registry import Registry
+
+    if not given.data_dir:
+        raise AscendError("E10007", "data_dir", "folders of .bin, .npy or .npz files")
+    registry = Registry.from_options()
+    told = configuration.understood(made, given.model, registry, given.calibration_config)
+    work = Quantization(given.model, told.settings, registry, progress=print)
+    shapes = _shapes(given.input_shape, work.inputs)
+    inputs = [replace(i, dims=shapes.get(i.name, i.dims)) for i in work.inputs]
+    types = [word for word in given.data_types.split(";") if word]
+    samples = read_samples(given.data_dir, inputs, told.batch_num, types)
+    work.calibrate(samples)
+    return work, samples
+
+
+def _evaluated(given: argparse.Namespace, made: dict[str, Any]) -> tuple[Quantization, list[Sample]]:
+    """Calibrated by what the script's object runs."""
+    from ascend_ep.cli.toolkit import MODULES
+    from ascend_ep.compiler.amct.evaluator import calibrated_by, folder_beside, load_evaluator
+    from ascend_ep.compiler.amct.steps import write_json
+
+    for name in ("input_shape", "data_dir", "data_types"):
+        if getattr(given, name):
+            reason = "It says what --evaluator says, too: give one of them."
+            raise AscendError("E10001", getattr(given, name), f"--{name}", reason)
+    evaluator = load_evaluator(existing(given.evaluator), MODULES)
+    with folder_beside(Path(given.save_path)) as folder:
+        write_json(folder / "config.json", made)
+        return calibrated_by(evaluator, folder / "config.json", given.model, folder)
 
 
 def _convert(given: argparse.Namespace) -> int:

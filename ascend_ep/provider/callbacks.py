@@ -1,4 +1,4 @@
-"""The plugin's callbacks: partition, compile, infer.
+"""The plugin's callbacks: partition, compile, infer, and what calibration has seen.
 
 They run on onnxruntime's thread and must not raise: whatever goes wrong becomes a status, whose text
 onnxruntime shows. Nothing of the compile side is imported before the first of them is called.
@@ -7,6 +7,7 @@ onnxruntime shows. Nothing of the compile side is imported before the first of t
 from __future__ import annotations
 
 import atexit
+import os
 import traceback
 import warnings
 from collections.abc import Callable
@@ -28,6 +29,7 @@ def install() -> None:
     table.compile = lib.asc_py_compile
     table.infer = lib.asc_py_infer
     table.default_set = lib.asc_py_default_set
+    table.recorded = lib.asc_py_recorded
     lib.asc_ep_install(table)
     atexit.register(lib.asc_ep_detach)
     _state["installed"] = True
@@ -107,3 +109,13 @@ def asc_py_default_set() -> Any:
     if _guarded(status, work) != lib.ASC_OK:
         warnings.warn(f"AscendEP declares no operators: {text_of(status.text)}", stacklevel=2)
     return found[0]
+
+
+@ffi.def_extern()  # type: ignore[untyped-decorator]
+def asc_py_recorded(folder: Any) -> None:
+    def work() -> None:
+        from ascend_ep.compiler.amct.steps import recorded
+
+        recorded(os.fsdecode(ffi.string(folder)))
+
+    _guarded(new_status(), work)  # save_model meets what fails here once more, and raises it

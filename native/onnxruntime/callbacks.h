@@ -68,7 +68,8 @@ typedef struct asc_ep_callbacks {
     int32_t (*partition)(asc_ep *ep, const asc_ep_graph *graph, asc_ep_claims *claims, asc_status *status);
     int32_t (*compile)(asc_ep *ep, asc_ep_program *program, asc_status *status);
     int32_t (*infer)(asc_ep_inference *call, asc_status *status);
-    asc_ep_set *(*default_set)(void); /* for RegisterCustomOps calls that nobody prepared; may be NULL */
+    asc_ep_set *(*default_set)(void);     /* for RegisterCustomOps calls that nobody prepared; may be NULL */
+    void (*recorded)(const char *folder); /* Record kept a batch there, calibration.c; may be NULL */
 } asc_ep_callbacks;
 
 /* Copies the table; replaces an earlier one. */
@@ -132,6 +133,7 @@ int32_t asc_py_partition(asc_ep *ep, const asc_ep_graph *graph, asc_ep_claims *c
 int32_t asc_py_compile(asc_ep *ep, asc_ep_program *program, asc_status *status);
 int32_t asc_py_infer(asc_ep_inference *call, asc_status *status);
 asc_ep_set *asc_py_default_set(void);
+void asc_py_recorded(const char *folder);
  * cffi:python-end
  */
 

@@ -249,6 +249,10 @@ ASC_API ort_status *RegisterCustomOps(ort_session_options *options, const ort_ap
 
 /* The export that onnxruntime's register_custom_ops_library calls. */
 ort_status *RegisterCustomOps(ort_session_options *options, const ort_api_base *base) {
+    return asc_ep_register(options, base);
+}
+
+ort_status *asc_ep_register(ort_session_options *options, const ort_api_base *base) {
     TRY(plugin_bind(base));
     TRY(calibration_register(options));
     const asc_ep_callbacks *callbacks = plugin_callbacks();

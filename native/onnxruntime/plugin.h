@@ -72,6 +72,9 @@ ort_status *ep_create(const ort_session_options *session, const ort_logger *logg
 void ep_release(ort_ep *ep);
 asc_options ep_open_options(const asc_ep *ep);
 
+/* ---- custom_ops.c: what RegisterCustomOps does, for a library of another name (native/amct). */
+ASC_API ort_status *asc_ep_register(ort_session_options *options, const ort_api_base *base);
+
 /* ---- calibration.c: the operator that records inputs, for the sessions of these options. */
 ort_status *calibration_register(ort_session_options *options);
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+import shutil
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +21,12 @@ from onnx import helper, numpy_helper
 from ascend_ep.cli.amct import main as command
 from ascend_ep.cli.atc import main as atc
 from ascend_ep.cli.toolkit import MODULES
+from ascend_ep.compiler.amct import configuration
+from ascend_ep.compiler.amct.calibration_model import read_batches
+from ascend_ep.compiler.amct.definition_file import definition_of
+from ascend_ep.compiler.amct.members import DEFINITION, GLOBAL, LAYER, Table
 from ascend_ep.errors import AscendError
+from ascend_ep.opdef.registry import Registry
 
 RNG = np.random.default_rng(7)
 BATCHES: list[NDArray[np.float32]] = [RNG.normal(size=(4, 3, 8, 8)).astype(np.float32) for _ in range(3)]
@@ -67,40 +77,55 @@ def test_the_four_steps(amct: Any, tmp_path: Path) -> None:
     config = quantise(amct)
     assert (config["batch_num"], config["activation_offset"]) == (2, True)
     assert [k for k, v in config.items() if isinstance(v, dict)] == ["conv1", "d", "classifier"]
+    record = Path("tmp/record.txt").read_text()
+    assert [record.count(k) for k in ("record {", "scale_d", "scale_w", "offset_w: 0")] == [3, 0, 76, 76]
     plain = forward(amct, "tmp/modified.onnx")  # a batch more than is kept
     np.testing.assert_array_equal(plain, forward(amct, "m.onnx"))
+    seen = Path("tmp/record.txt").read_text()
+    assert [seen.count(k) for k in ("record {", "scale_d", "offset_d", "scale_w")] == [3, 3, 3, 76]
     batches = Path("tmp/record.txt.batches")
-    assert sorted(p.name for p in batches.iterdir()) == ["0_0", "1_0"]
-    assert (batches / "1_0").read_bytes().endswith(BATCHES[1].tobytes())
+    assert sorted(p.name for p in batches.iterdir()) == ["0", "1"]
+    assert (batches / "1").read_bytes().endswith(BATCHES[1].tobytes())
     amct.save_model("tmp/modified.onnx", "tmp/record.txt", "results/m")
     assert not batches.exists()
     quantised = forward(amct, "results/m_fake_quant_model.onnx")
     assert 0 < np.abs(quantised - plain).max() < 0.03 * np.abs(plain).max()
-    record = Path("tmp/record.txt").read_text()
-    assert [record.count(k) for k in ("record {", "scale_d", "offset_d", "scale_w")] == [3, 3, 3, 76]
+    assert Path("tmp/record.txt").read_text() == seen
     layers = json.loads(Path("results/m_quant.json").read_text())["layers"]
     assert layers["conv1"]["quantised"]
     line = ["--model=results/m_deploy_model.onnx", "--framework=5", "--output=q", "--soc_version=Ascend310P3"]
     assert atc([*line, "--input_shape=x:1,3,8,8"]) == 0
 
 
+def test_where_programs_import_and_load_from(amct: Any) -> None:
+    from amct_onnx.convert_model import convert_qat_model  # type: ignore[import-not-found]
+    from amct_onnx.custom_op.amct_custom_op import AMCT_SO  # type: ignore[import-not-found]
+
+    assert (AMCT_SO, convert_qat_model) == (amct.AMCT_SO, amct.convert_qat_model)
+    library = Path(amct.__file__).parent / "custom_op" / "libamct_onnx_ops.so"
+    assert ctypes.CDLL(str(library)).RegisterCustomOps
+    quantise(amct, 1)
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.register_custom_ops_library(str(library))
+    ort.InferenceSession("tmp/modified.onnx", options).run(None, {"x": BATCHES[0]})
+    amct.save_model("tmp/modified.onnx", "tmp/record.txt", "results/m")
+
+
 def test_the_same_without_optimisations(amct: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(amct.AMCT_SO, "graph_optimization_level", ort.GraphOptimizationLevel.ORT_DISABLE_ALL)
     quantise(amct, 1)
     forward(amct, "tmp/modified.onnx", BATCHES[:1])
-    assert [p.name for p in Path("tmp/record.txt.batches").iterdir()] == ["0_0"]
+    assert [p.name for p in Path("tmp/record.txt.batches").iterdir()] == ["0"]
 
 
 def test_weights_that_a_file_cannot_hold_lie_beside_it(amct: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ascend_ep.compiler.quantization.saving.MOST_INSIDE", 100)
     quantise(amct)
-    assert Path("tmp/modified.onnx.data").exists()
     plain = forward(amct, "tmp/modified.onnx")
     amct.save_model("tmp/modified.onnx", "tmp/record.txt", "results/m")
-    assert {p.name for p in Path("results").glob("*.data")} == {
-        "m_deploy_model.onnx.data",
-        "m_fake_quant_model.onnx.data",
-    }
+    beside = sorted(p.name.partition(".")[0] for p in Path("results").glob("*.data"))
+    assert beside == ["m_deploy_model", "m_fake_quant_model"]
     for name in ("deploy", "fake_quant"):
         assert (
             np.abs(forward(amct, f"results/m_{name}_model.onnx") - plain).max() < 0.03 * np.abs(plain).max()
@@ -120,11 +145,110 @@ def test_steps_out_of_order(amct: Any) -> None:
         ort.InferenceSession("tmp/modified.onnx", plain)
 
 
+def spoil_batch(content: bytes) -> None:
+    Path("tmp/record.txt.batches/1").write_bytes(content)
+
+
+HEAD = np.array([1, 2, 1 << 40, 3], np.int64).tobytes()
+SPOILED: list[tuple[Callable[[], Any], str]] = [
+    (lambda: Path("tmp/modified.onnx").unlink(), r"E10410.*tmp/modified\.onnx"),
+    (lambda: Path("tmp/modified.onnx").write_bytes(b"nonsense"), r"E10041.*tmp/modified\.onnx"),
+    (lambda: Path("tmp/modified.onnx").write_bytes(other_model()), "E10001.*quantize_model wrote"),
+    (lambda: Path("m.onnx").unlink(), r"E10410.*m\.onnx"),
+    (lambda: spoil_batch(b""), r"E40001.*batches/1\] is no whole batch"),
+    (lambda: spoil_batch(HEAD[:20]), "E40001.*no whole batch"),
+    (lambda: spoil_batch(HEAD), "E40001.*no whole batch"),
+    (lambda: spoil_batch(b"\xff" * 64), "E40001.*no whole batch"),
+    (lambda: spoil_batch(np.array([99, 0], np.int64).tobytes()), "E40001.*no whole batch"),
+    (lambda: spoil_batch(np.array([1, 0, 5, 5], np.int64).tobytes()), "E40001.*12 bytes are left"),
+    (lambda: spoil_folder(), "E40002.*batches/1"),
+    (lambda: Path("tmp/record.txt.batches/0").unlink(), "E40001.*ran on 0 of 3"),
+]
+
+
+def spoil_folder() -> None:
+    Path("tmp/record.txt.batches/1").unlink()
+    Path("tmp/record.txt.batches/1").mkdir()
+
+
+def other_model() -> bytes:
+    value = helper.make_tensor_value_info("z", 1, [1])
+    node = helper.make_node("Relu", ["z"], ["w"])
+    graph = helper.make_graph([node], "g", [value], [helper.make_tensor_value_info("w", 1, [1])])
+    return bytes(helper.make_model(graph, ir_version=8).SerializeToString())
+
+
+@pytest.mark.parametrize(("spoil", "said"), SPOILED)
+def test_files_that_were_spoiled(amct: Any, spoil: Callable[[], Any], said: str) -> None:
+    quantise(amct, 3)
+    forward(amct, "tmp/modified.onnx", BATCHES[:2])
+    shutil.copy("tmp/record.txt.batches/0", "tmp/record.txt.batches/2")
+    spoil()
+    with pytest.raises(AscendError, match=said):
+        amct.save_model("tmp/modified.onnx", "tmp/record.txt", "results/m")
+
+
+@pytest.mark.parametrize(
+    ("record_file", "said"), [("m.onnx/record.txt", "E40002"), ("a\0b.txt", "E40001"), ("r" * 300, "E40002")]
+)
+def test_a_record_file_that_cannot_be(amct: Any, record_file: str, said: str) -> None:
+    amct.create_quant_config("config.json", "m.onnx")
+    with pytest.raises(AscendError, match=said):
+        amct.quantize_model("config.json", "m.onnx", "modified.onnx", record_file)
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_sessions_count_their_batches_together(amct: Any, at_once: bool) -> None:
+    """As programs do that open a session for each batch; the inputs of a batch stay together."""
+    values = [helper.make_tensor_value_info(n, t, ["N", 4]) for n, t in (("a", 1), ("b", 7), ("y", 1))]
+    nodes = [helper.make_node("Cast", ["b"], ["c"], to=1), helper.make_node("Add", ["a", "c"], ["s"])]
+    nodes += [helper.make_node("MatMul", ["s", "w"], ["y"], "product")]
+    graph = helper.make_graph(
+        nodes, "two", values[:2], values[2:], [numpy_helper.from_array(np.eye(4, dtype="f4"), "w")]
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), "two.onnx")
+    amct.create_quant_config("c.json", "two.onnx", batch_num=6)
+    amct.quantize_model("c.json", "two.onnx", "modified.onnx", "record.txt")
+
+    def run(batch: int) -> None:
+        given = {"a": np.full((2, 4), batch, "f4"), "b": np.full((2, 4), batch, "i8")}
+        ort.InferenceSession("modified.onnx", amct.AMCT_SO).run(None, given)
+
+    with ThreadPoolExecutor(4 if at_once else 1) as threads:
+        list(threads.map(run, range(8)))
+    found = read_batches("record.txt", ["a", "b"], 6)
+    assert all(b["a"].dtype == np.float32 and b["b"].dtype == np.int64 for b in found)
+    assert all(b["a"].shape == (2, 4) and (b["a"] == b["b"]).all() for b in found)
+    assert len({float(b["a"][0, 0]) for b in found}) == 6
+    assert at_once or [float(b["a"][0, 0]) for b in found] == [0, 1, 2, 3, 4, 5]
+    amct.save_model("modified.onnx", "record.txt", "r/two")
+
+
 def test_a_folder_that_is_gone_fails_the_run(amct: Any) -> None:
     quantise(amct)
     Path("tmp/record.txt.batches").rmdir()
     with pytest.raises(Exception, match="can't write a batch of the calibration"):
         forward(amct, "tmp/modified.onnx")
+
+
+@pytest.mark.parametrize("batch", [np.zeros((0, 3, 8, 8), "f4"), np.full((1, 3, 8, 8), np.nan, "f4")])
+def test_batches_that_show_nothing(amct: Any, batch: NDArray[np.float32]) -> None:
+    quantise(amct, 1)
+    forward(amct, "tmp/modified.onnx", [batch])
+    said = r"E40001: no element of \[x\], which \[conv1\] reads, is finite in any of 1 samples\n.*skip_layers"
+    with pytest.raises(AscendError, match=said):
+        amct.save_model("tmp/modified.onnx", "tmp/record.txt", "results/m")
+    assert not Path("results").exists()
+
+
+def test_elements_that_are_not_finite_are_said(amct: Any, caplog: pytest.LogCaptureFixture) -> None:
+    quantise(amct, 2)
+    spoiled = BATCHES[0].copy()
+    spoiled[0, 0, 0, :2] = np.nan, np.inf
+    forward(amct, "tmp/modified.onnx", [spoiled, BATCHES[1]])
+    amct.save_model("tmp/modified.onnx", "tmp/record.txt", "results/m")
+    assert "2 of 1536 elements of [x] aren't finite" in caplog.text
+    assert np.isfinite(forward(amct, "results/m_fake_quant_model.onnx")).all()
 
 
 def test_settings_that_are_edited_have_their_effect(amct: Any) -> None:
@@ -140,12 +264,26 @@ def test_settings_that_are_edited_have_their_effect(amct: Any) -> None:
     assert "offset_d: 0" in record
 
 
+def activation(**members: object) -> dict[str, Any]:
+    return {"conv1": {"activation_quant_params": members}}
+
+
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"batch_num": 0}, "batch_num"),
     ({"activation_offset": "yes"}, "activation_offset"),
     ({"conv2": {"quant_enable": True}}, r"Did you mean \[conv1\]"),
+    ({"batch_nun": 2}, r"no member of config.json.*Did you mean \[batch_num\]"),
+    ({"conv1": 5}, "an object with members: quant_enable"),
+    ({"conv1": {"quant_enabel": False}}, r"no such member\. Did you mean \[quant_enable\]"),
+    ({"conv1": {"activation_quant_params": 3}}, r"conv1\.activation_quant_params"),
+    ({"conv1": {"dmq_balancer_param": "x"}}, r"conv1\.dmq_balancer_param.*0 to 1"),
+    ({"conv1": {"weight_quant_params": {"wts_algo": []}}}, "arq_quantize"),
     ({"conv1": {"weight_quant_params": {"wts_algo": "nuq_quantize"}}}, "arq_quantize"),
     ({"conv1": {"weight_quant_params": {"num_bits": 4}}}, "8 bits"),
+    (activation(max_percentile="x"), r"conv1\.activation_quant_params\.max_percentile.*over 0\.5"),
+    (activation(act_algo="foo"), "one of ifmr, hfmg"),
+    (activation(num_of_bins=17), "one of 1024, 2048"),
+    (activation(search_range=[1.3, 0.7]), "the smaller first"),
     (
         {
             "conv1": {"quant_enable": False},
@@ -161,8 +299,101 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 def test_a_configuration_that_is_wrong(amct: Any, change: dict[str, Any], said: str) -> None:
     config = quantise(amct)
     Path("c.json").write_text(json.dumps({**config, **change}))
-    with pytest.raises(AscendError, match=f"E10001.*{said}"):
+    with pytest.raises(AscendError, match=f"E10001.*{said}") as caught:
         amct.quantize_model("c.json", "m.onnx", "tmp/modified.onnx", "tmp/record.txt")
+    assert "c.json" in str(caught.value)
+
+
+JUNK: list[Any] = [None, True, 0, 1, -1, 17, 0.7, 1e300, float("nan"), 10**30, "", "x", "INT4"]
+JUNK += [[], [1], ["x"], [0.7, "x"], {}, {"x": 1}, {"x": {}}]
+
+
+def paths(table: Table, *names: str, seen: list[Table]) -> Iterator[tuple[str, ...]]:
+    """The ways to all members at or below `names`, one to each table that is not in `seen`."""
+    inner = table[0] if isinstance(table, list) else table
+    if names:
+        yield names
+    if isinstance(inner, dict) and not any(inner is other for other in seen):
+        seen.append(inner)
+        for name, each in inner.items():
+            yield from paths(each, *names, name, seen=seen)
+
+
+@pytest.fixture
+def layers(amct: Any, monkeypatch: pytest.MonkeyPatch) -> Registry:
+    """The layers of m.onnx are found once."""
+    registry = Registry.from_options()
+    found = configuration.layers_of("m.onnx", registry)
+    monkeypatch.setattr(configuration, "layers_of", lambda *_: found)
+    return registry
+
+
+def refused(where: str, act: Callable[..., Any], *given: Any) -> bool:
+    """Whether it ends in an error that says all; any other is the test's."""
+    try:
+        act(*given)
+    except AscendError as error:
+        return error.code == "E10001" and where in str(error) and bool(error.fix)
+    return False
+
+
+def test_every_member_of_a_configuration_with_wrong_values(layers: Registry) -> None:
+    table: Table = {**GLOBAL, "conv1": LAYER}
+    for path in paths(table, seen=[]):
+        count = 0
+        for junk in JUNK:
+            found: dict[str, Any] = {"version": 1, "d": {}}
+            inner = found
+            for name in path[:-1]:
+                inner = inner.setdefault(name, {})
+            inner[path[-1]] = junk
+            count += refused("c.json", configuration.understood, found, "m.onnx", layers, "c.json")
+        assert count > len(JUNK) // 2, path
+
+
+def test_every_field_of_a_definition_with_wrong_values() -> None:
+    others = {"layer_type": '"Conv"', "layer_name": '"d"'}
+    texts = [": abc", ": 17", ": -1", ": 0.7", ": 1e999", ": nan", ": true", ': "x"', ": [1, 2]", " { }"]
+    texts += [": INT4", " { x: 1 }", ":", " [", ": INT8"]
+    for path in paths(DEFINITION, seen=[]):
+        count = 0
+        for text in texts:
+            inner = path[-1] + text
+            for name, child in zip(reversed(path[:-1]), reversed(path[1:]), strict=True):
+                if name.startswith("override_"):
+                    kind = "layer_type" if name.endswith("types") else "layer_name"
+                    inner += "" if child == kind else f" {kind}: {others[kind]}"
+                    inner += "" if child == "calibration_config" else " calibration_config { }"
+                inner = f"{name} {{ {inner} }}"
+            count += refused("q.cfg", definition_of, inner, Path("q.cfg"))
+        assert count > len(texts) // 2, path
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("common_config { ifmr_quantize { dst_type: FOO } }", r"q\.cfg:1:43.*dst_type.*INT8 here"),
+        ("common_config { dmq_balancer { migration_strength: abc } }", r"q\.cfg:1:52.*0 to 1"),
+        ("common_config {\n arq_quantize { quant_bits: 4 } }", r"q\.cfg:2:29.*8 bits"),
+        ("common_config { hfmg_quantize { num_of_bins: 17 } }", "one of 1024"),
+        ("common_config { hfmg_quantize { } ifmr_quantize { } }", "not both"),
+        ('override_layer_types { layer_type: "Nonsense" calibration_config { } }', "one of Conv, Gemm"),
+        ("override_layer_types { calibration_config { } }", r"q\.cfg:1:22.*\[layer_type\] is missing"),
+        ('override_layer_types { layer_type: "Conv" }', r"\[calibration_config\] is missing"),
+        ('skip_layers: "x"', "no such layer"),
+        ("common_config { ifmr_quantize { search_range_start: 2 } }", "the smaller first"),
+    ],
+)
+def test_a_definition_that_is_wrong(layers: Registry, text: str, said: str) -> None:
+    Path("q.cfg").write_text(text)
+    with pytest.raises(AscendError, match=f"E10001.*{said}"):
+        configuration.create("m.onnx", layers, definition="q.cfg")
+
+
+@pytest.mark.parametrize("given", [{"skip_layers": 5}, {"skip_layers": "conv1"}, {"activation_offset": "no"}])
+def test_arguments_that_are_wrong(amct: Any, given: dict[str, Any]) -> None:
+    with pytest.raises(AscendError, match=rf"E10001.*\[{next(iter(given))}\]"):
+        amct.create_quant_config("config.json", "m.onnx", **given)
 
 
 CFG = """
@@ -197,6 +428,30 @@ def test_what_changes_nothing_is_said(amct: Any, caplog: pytest.LogCaptureFixtur
     assert len(said) == 2
 
 
+def test_an_override_that_changes_nothing_is_said(layers: Registry, caplog: pytest.LogCaptureFixture) -> None:
+    text = "common_config { hfmg_quantize { num_of_bins: 1024 } }"
+    text += " nuq_config { mapping_file: 'm.json' nuq_quantize { num_steps: 32 num_of_iteration: 0 } }"
+    text += " tensor_quantize { layer_name: 'add' input_index: 1 }"
+    Path("q.cfg").write_text(f'{text} override_layer_types {{ layer_type: "Gemm" calibration_config {{ }} }}')
+    found = configuration.create("m.onnx", layers, definition="q.cfg")
+    found["d"]["activation_quant_params"]["search_step"] = 0.01
+    configuration.understood(found, "m.onnx", layers)
+    said = [r.message for r in caplog.records]
+    assert [text.partition(" changes nothing")[0] for text in said] == [
+        *("num_of_bins", "nuq_config", "tensor_quantize", "override_layer_types of Gemm"),
+        *("num_of_bins", "search_step"),
+    ]
+
+
+def test_a_layer_overrides_the_algorithm_of_all(layers: Registry) -> None:
+    own = 'layer_name: "d" calibration_config { ifmr_quantize { search_range_start: 0.8 } }'
+    Path("q.cfg").write_text(f"common_config {{ hfmg_quantize {{ }} }} override_layer_configs {{ {own} }}")
+    found = configuration.create("m.onnx", layers, definition="q.cfg")
+    assert found["conv1"]["activation_quant_params"]["act_algo"] == "hfmg"
+    assert found["d"]["activation_quant_params"]["act_algo"] == "ifmr"
+    assert found["d"]["activation_quant_params"]["search_range"] == [0.8, 1.3]
+
+
 def test_a_definition_file(amct: Any) -> None:
     Path("q.cfg").write_text(CFG)
     config = quantise(amct, config_defination="q.cfg")
@@ -222,8 +477,8 @@ def test_layers_go_back_to_float_until_the_evaluator_is_content(amct: Any) -> No
     class Evaluator(AutoCalibrationEvaluatorBase):  # type: ignore[misc]
         """Content where at most so many weights are integers."""
 
-        def __init__(self, most: int) -> None:
-            self.most = most
+        def __init__(self, most: int, most_calls: int = 99) -> None:
+            self.most, self.calls = most, most_calls
             self.losses: list[int] = []
 
         def calibration(self, model_file: str) -> None:
@@ -233,6 +488,9 @@ def test_layers_go_back_to_float_until_the_evaluator_is_content(amct: Any) -> No
             return sum(t.data_type == onnx.TensorProto.INT8 for t in onnx.load(model_file).graph.initializer)
 
         def metric_eval(self, original_metric: int, new_metric: int) -> tuple[bool, int]:
+            self.calls -= 1
+            if self.calls == 0:
+                raise ZeroDivisionError
             self.losses.append(new_metric - original_metric)
             return new_metric <= self.most, self.losses[-1]
 
@@ -248,12 +506,167 @@ def test_layers_go_back_to_float_until_the_evaluator_is_content(amct: Any) -> No
     plain = forward(amct, "m.onnx")
     left = forward(amct, "results/m_fake_quant_model.onnx")
     assert 0 < np.abs(left - plain).max() < 0.03 * np.abs(plain).max()
-    assert not list(Path().glob("record.txt.*"))
-    with pytest.raises(AscendError, match="E41023"):
+    written = {p: p.read_bytes() for p in Path("results").iterdir()} | {
+        Path("record.txt"): Path("record.txt").read_bytes()
+    }
+    Path("record.txt.calibration_model.onnx.mine").touch()
+    files = sorted(Path().rglob("*"))
+    with pytest.raises(AscendError, match=r"E41024.*with 3 of its layers in float\.\n   fix: .*metric_eval"):
         amct.accuracy_based_auto_calibration("m.onnx", Evaluator(-1), *given)
-    assert not Path("results/m_deploy_model.onnx").exists()
+    with pytest.raises(ZeroDivisionError):
+        amct.accuracy_based_auto_calibration("m.onnx", Evaluator(0, most_calls=2), *given)
+    assert {p: p.read_bytes() for p in written} == written
+    assert sorted(Path().rglob("*")) == files
     with pytest.raises(AscendError, match="strategy"):
         amct.accuracy_based_auto_calibration("m.onnx", evaluator, *given, strategy="Incremental")
+
+
+class Content:
+    """An evaluator that is content where at most so many weights are integers."""
+
+    def __init__(self, amct: Any, most: int) -> None:
+        self.amct, self.most, self.seen = amct, most, []  # type: Any, int, list[int]
+
+    def calibration(self, model_file: str) -> None:
+        forward(self.amct, model_file)
+
+    def evaluate(self, model_file: str) -> int:
+        return sum(t.data_type == onnx.TensorProto.INT8 for t in onnx.load(model_file).graph.initializer)
+
+    def metric_eval(self, original_metric: int, new_metric: int) -> tuple[bool, int]:
+        self.seen.append(new_metric)
+        return new_metric <= self.most, new_metric - original_metric
+
+
+def test_a_strategy_of_the_program(amct: Any) -> None:
+    from amct_onnx.common.auto_calibration.auto_calibration_strategy_base import (  # type: ignore[import-not-found]
+        AutoCalibrationStrategyBase,
+    )
+
+    class OneByOne(AutoCalibrationStrategyBase):  # type: ignore[misc]
+        def initialize(self, ranking_info: dict[str, float]) -> None:
+            assert all(0.99 < v < 1 for v in ranking_info.values())
+            self.next = sorted(ranking_info, key=lambda name: ranking_info[name])
+            self.layers = dict.fromkeys(ranking_info, True)
+
+        def update_quant_config(self, metric_eval: tuple[bool, int]) -> dict[str, Any]:
+            self.result["stop_flag"] = metric_eval[0] or not self.next
+            if not self.result["stop_flag"]:
+                self.layers[self.next.pop(0)] = False
+            self.result["roll_back_config"] = self.layers
+            return self.result
+
+    amct.create_quant_config("config.json", "m.onnx", batch_num=3)
+    given = ("config.json", "record.txt", "results/m")
+    evaluator = Content(amct, 2)
+    made = amct.accuracy_based_auto_calibration("m.onnx", evaluator, *given, strategy=OneByOne())
+    assert (evaluator.seen, len(made.kept)) == ([6, 4, 2], 2)  # weights and their zero points
+    with pytest.raises(AscendError, match=r"E41024.*with 3 of its"):
+        amct.accuracy_based_auto_calibration("m.onnx", Content(amct, -1), *given, strategy=OneByOne())
+    OneByOne.update_quant_config = lambda self, metric_eval: {}  # type: ignore[method-assign]
+    with pytest.raises(AscendError, match=r"E10001.*\[strategy\].*roll_back_config"):
+        amct.accuracy_based_auto_calibration("m.onnx", evaluator, *given, strategy=OneByOne())
+
+
+SCRIPT = """
+import amct_onnx.common.cmd_line_utils.data_handler as data_handler
+import amct_onnx as amct
+import onnxruntime
+class Evaluator():
+    def calibration(self, modified_model):
+        session = onnxruntime.InferenceSession(modified_model, amct.AMCT_SO)
+        for batch in data_handler.load_data({'x': [4, 3, 8, 8]}, ['bins/'], ['float32'], 2):
+            session.run(['y'], batch)
+"""
+
+
+def test_the_command_with_a_script(amct: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("bins").mkdir()
+    for i, batch in enumerate(BATCHES):
+        batch.tofile(f"bins/{i}.bin")
+    line = ["calibration", "--model", "m.onnx", "--save_path", "out/m", "--batch_num", "2", "--evaluator"]
+    for number, end in enumerate(("customize_evaluator = Evaluator()\n", "")):
+        Path(f"script{number}.py").write_text(SCRIPT + end)
+        assert command([*line, f"script{number}.py"]) == 0
+        assert "3 of 3 products quantised, by 2 samples" in capsys.readouterr().out
+    assert sorted(p.name for p in Path("out").iterdir()) == [
+        *("m_deploy_model.onnx", "m_fake_quant_model.onnx", "m_quant.json")
+    ]
+    Path("none.py").write_text("a = 1\n")
+    assert command([*line, "none.py"]) != 0
+    assert "E10001" in capsys.readouterr().err
+    assert command([*line, "script0.py", "--data_dir", "bins"]) != 0
+    assert "--data_dir" in capsys.readouterr().err
+
+
+def qat_model(
+    zero: tuple[int, str] | None, weight: str, zeros: list[int] | None, scales: int, constants: bool
+) -> None:
+    """Writes qat.onnx: a product [?, 4] x [4, 2] of QuantizeLinear and DequantizeLinear, its weights with two
+    scales; `zero`: of the activation, with its type; `weight`, `zeros`: type and zero points of the weights;
+    `scales`: how many the activation has."""
+    arrays = {
+        "sd": np.full(scales, 0.5, "f4") if scales > 1 else np.float32(0.5),
+        "w": np.arange(8).reshape(4, 2).astype(weight),
+        "sw": np.array([0.25, 2], "f4"),
+    }
+    if zero is not None:
+        arrays["zd"] = np.full(np.shape(arrays["sd"]), zero[0], zero[1])
+    if zeros is not None:
+        arrays["zw"] = np.array(zeros, weight)
+    tensors = [numpy_helper.from_array(np.asarray(a), n) for n, a in arrays.items()]
+    data = ["sd", "zd"] if zero else ["sd"]
+    nodes = [helper.make_node("Constant", [], [t.name], value=t) for t in tensors] if constants else []
+    nodes += [
+        helper.make_node("QuantizeLinear", ["x", *data], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", *data], ["d"]),
+        helper.make_node("DequantizeLinear", ["w", "sw", *(["zw"] if zeros else [])], ["e"], axis=1),
+        helper.make_node("MatMul", ["d", "e"], ["y"], 'the "last"'),
+    ]
+    x, y = (helper.make_tensor_value_info(n, 1, ["N", k]) for n, k in (("x", 4), ("y", 2)))
+    graph = helper.make_graph(nodes, "qat", [x], [y], [] if constants else tensors)
+    opset = helper.make_opsetid("", 13)
+    onnx.save(helper.make_model(graph, opset_imports=[opset], ir_version=8), "qat.onnx")
+
+
+@pytest.mark.parametrize("constants", [False, True])
+@pytest.mark.parametrize(
+    ("zero", "weight", "zeros", "offsets"),
+    [
+        ((3, "u1"), "i1", [0, 0], [3 - 128, 0, 0]),
+        ((-3, "i1"), "u1", [128, 7], [-3, 0, 7 - 128]),
+        (None, "i1", None, [-128, 0, 0]),  # QuantizeLinear without a zero point makes uint8
+        ((0, "i1"), "u1", None, [0, -128, -128]),
+    ],
+)
+def test_the_record_of_a_trained_model(
+    amct: Any,
+    zero: tuple[int, str] | None,
+    weight: str,
+    zeros: list[int] | None,
+    offsets: list[int],
+    constants: bool,
+) -> None:
+    qat_model(zero, weight, zeros, 1, constants)
+    amct.convert_qat_model("qat.onnx", "o/q", "o/record.txt")
+    words = Path("o/record.txt").read_text().split()
+    members = list(pairwise(words))
+    assert [int(value) for name, value in members if name.startswith("offset")] == offsets
+    assert [float(value) for name, value in members if name.startswith("scale")] == [0.5, 0.25, 2]
+    assert r'key: "the \"last\""' in Path("o/record.txt").read_text()
+
+
+def test_a_record_that_cannot_be(amct: Any) -> None:
+    qat_model((0, "i1"), "i1", None, 4, True)
+    with pytest.raises(AscendError, match=r"E40001 qat\.onnx: .*has 4 scales; a record file holds one"):
+        amct.convert_qat_model("qat.onnx", "o/q", "o/record.txt")
+    assert not Path("o").exists()
+    amct.convert_qat_model("qat.onnx", "o/q")
+    model = onnx.load("qat.onnx")
+    model.graph.node[0].CopyFrom(helper.make_node("ReduceMax", ["x"], ["sd"], keepdims=0))
+    onnx.save(model, "qat.onnx")
+    with pytest.raises(AscendError, match=r"E40001 qat\.onnx: .*no constant"):
+        amct.convert_qat_model("qat.onnx", "o/q", "o/record.txt")
 
 
 def test_the_command(amct: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -273,7 +686,7 @@ def test_the_command(amct: Any, capsys: pytest.CaptureFixture[str]) -> None:
         ([*line, "--input_shape", "x:4,3,8"], "E10001"),
         ([*line, "--data_types", "fp33"], "E10001"),
         (line[:5], "E10007"),
-        ([*line, "--evaluator", "e.py"], "E40001"),
+        ([*line, "--evaluator", "e.py"], "--data_dir"),
         (["convert", "--model", "m.onnx", "--save_path", "o/c"], "isn't quantised"),
     ):
         assert command(wrong) == 1

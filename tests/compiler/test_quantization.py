@@ -18,6 +18,7 @@ from ascend_ep.cli.om import main
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.compiler.quantization.quantized import Quantized
+from ascend_ep.errors import AscendError
 
 Arrays = list[NDArray[np.float32]]
 
@@ -130,6 +131,54 @@ def test_gptq_rounds_better_than_the_nearest() -> None:
     data = (rng.standard_normal((256, 8)) @ rng.standard_normal((8, 64))).astype(np.float32)
     near, made = (ascend_ep.quantize(model, [data], weight_bits=4, gptq=g) for g in (False, True))
     assert made.outputs["y"].rms < near.outputs["y"].rms / 2
+
+
+@pytest.mark.parametrize("settings", [{"weight_bits": 4, "gptq": True}, {"migration_strength": 0.5}, {}])
+@pytest.mark.parametrize("strange", [np.nan, np.inf])
+def test_what_is_not_finite_does_not_count(settings: dict[str, Any], strange: float) -> None:
+    rng = np.random.default_rng(2)
+    text = """<ir_version: 8, opset_import: ["": 17]> layer (float[N, 16] x) => (float[N, 8] y) {
+        y = MatMul(x, w) }"""
+    model = onnx.parser.parse_model(text)
+    model.graph.initializer.append(
+        onnx.numpy_helper.from_array(rng.standard_normal((16, 8)).astype("f4"), "w")
+    )
+    data = (rng.standard_normal((64, 16)) * np.where(np.arange(16) == 3, 30, 1)).astype(np.float32)
+    spoiled = np.full((1, 16), strange, np.float32)
+    plain = ascend_ep.quantize(model, [data], **settings)
+    made = ascend_ep.quantize(model, [data, spoiled], validation=[data], **settings)
+    assert made.model == plain.model
+    with pytest.raises(AscendError, match=r"E40001: no element of \[x\]"):
+        ascend_ep.quantize(model, [spoiled, spoiled], **settings)
+
+
+def test_products_of_half_floats() -> None:
+    """Their weights become integers; what comes in and goes out keeps its type and name."""
+    rng = np.random.default_rng(3)
+    text = """<ir_version: 8, opset_import: ["": 17]>
+    halves (float16[N, 4, 6, 6] x) => (float16[N, 5] y, float16[N, 64] z) {
+        [conv] c = Conv(x, k, b)
+        r = Relu(c)
+        f = Flatten(r)
+        [gemm] y = Gemm(f, g, h)
+        [product] z = MatMul(f, m)
+    }"""
+    model = onnx.parser.parse_model(text)
+    dims = {"k": (4, 4, 3, 3), "b": (4,), "g": (64, 5), "h": (5,), "m": (64, 64)}
+    for name, size in dims.items():
+        array = rng.normal(0, 0.2, size).astype(np.float16)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    data = rng.standard_normal((8, 4, 6, 6)).astype(np.float16)
+    made = ascend_ep.quantize(model, [data])
+    assert [(r.name, r.quantised) for r in made.rows] == [(n, True) for n in ("conv", "gemm", "product")]
+    assert not {t.name for t in made.model.graph.initializer} & set(dims)
+    given = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": data})
+    found = onnxruntime.InferenceSession(made.model.SerializeToString()).run(None, {"x": data})
+    for before, after in zip(given, found, strict=True):
+        assert after.dtype == np.float16
+        assert 0 < np.abs(after - before).max() < 0.05 * np.abs(before).max()
+    kept = ascend_ep.quantize(model, [data], skip_layers=("product",)).model.graph
+    assert {t.name for t in kept.initializer} & set(dims) == {"m"}
 
 
 def test_an_accuracy_keeps_the_fewest_products_in_float() -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,24 +12,28 @@ from ascend_ep.compiler.precision.keep_search import shortest_start
 from ascend_ep.compiler.quantization.quantized import Quantized, quantised
 from ascend_ep.errors import AscendError
 
-from .steps import PathLike, calibrated, quantize_model, write_results
+from .evaluator import AutoCalibrationEvaluatorBase, calibrated_by, folder_beside
+from .steps import PathLike, write_results
 
 log = logging.getLogger("ascend_ep.amct")
 
+#: Whether layers suffice that stay in float, by name, and the loss.
+Trial = Callable[[Sequence[str]], tuple[bool, Any]]
 
-class AutoCalibrationEvaluatorBase(ABC):
-    """What a program says of its model. `calibration` runs the model of this path on `batch_num` batches;
-    `evaluate` gives a model's metric; `metric_eval` says whether a metric is good enough beside the float
-    model's, and the loss."""
 
-    @abstractmethod
-    def calibration(self, model_file: str) -> None: ...
+class AutoCalibrationStrategyBase:
+    """A program's own search. `initialize` is told how like its float result each layer's is, 1 the same;
+    `update_quant_config`, after each trial, what metric_eval said of it, and gives `stop_flag` and
+    `roll_back_config`, of each layer whether it is quantised in the next trial, or in the end."""
 
-    @abstractmethod
-    def evaluate(self, model_file: str) -> Any: ...
+    def __init__(self) -> None:
+        self.result: dict[str, Any] = {}
 
-    @abstractmethod
-    def metric_eval(self, original_metric: Any, new_metric: Any) -> tuple[bool, Any]: ...
+    def initialize(self, ranking_info: dict[str, float]) -> None:
+        raise NotImplementedError
+
+    def update_quant_config(self, metric_eval: tuple[bool, Any]) -> dict[str, Any]:
+        raise NotImplementedError
 
 
 def accuracy_based_auto_calibration(
@@ -39,43 +42,56 @@ def accuracy_based_auto_calibration(
     config_file: PathLike,
     record_file: PathLike,
     save_dir: PathLike,
-    strategy: str = "BinarySearch",
+    strategy: str | AutoCalibrationStrategyBase = "BinarySearch",
     sensitivity: str = "CosineSimilarity",
 ) -> Quantized:
-    """Writes what `save_model` writes, with the fewest layers in float that content `metric_eval`, those with
-    the largest errors of their own first. Raises AscendError; E41023, and no model, when none does."""
-    for name, value, known in (
-        ("strategy", strategy, "BinarySearch"),
-        ("sensitivity", sensitivity, "CosineSimilarity"),
-    ):
-        if value != known:
-            raise AscendError("E10001", value, name, f"It is {known} here.")
+    """Writes what `save_model` writes, with the layers in float that `strategy` chooses: BinarySearch, the
+    fewest that content `metric_eval`, those with the largest errors of their own first. The models of trials
+    are in a folder beside `record_file`, which is removed. Raises AscendError, E41024 when no choice of
+    layers will do; nothing is written then."""
+    if strategy != "BinarySearch" and not hasattr(strategy, "update_quant_config"):
+        raise AscendError("E10001", strategy, "strategy", "It is BinarySearch, or an object.")
+    if sensitivity != "CosineSimilarity":
+        raise AscendError("E10001", sensitivity, "sensitivity", "It is CosineSimilarity here.")
     original = model_evaluator.evaluate(os.fspath(model_file))
-    calibration_model = f"{os.fspath(record_file)}.calibration_model.onnx"
-    quantize_model(config_file, model_file, calibration_model, record_file)
-    model_evaluator.calibration(calibration_model)
-    work, batches = calibrated(calibration_model, record_file)
-    for path in Path(calibration_model).parent.glob(f"{Path(calibration_model).name}*"):
-        path.unlink()
+    with folder_beside(Path(record_file)) as folder:
+        work, batches = calibrated_by(model_evaluator, config_file, model_file, folder)
+        model = f"{folder}/{Path(save_dir).name}"
 
-    def try_out(kept: Sequence[str]) -> tuple[Quantized, bool]:
+        def trial(kept: Sequence[str]) -> tuple[bool, Any]:
+            write_results(quantised(work, batches, kept), model)
+            metric = model_evaluator.evaluate(f"{model}_fake_quant_model.onnx")
+            enough, loss = model_evaluator.metric_eval(original, metric)
+            shown = (len(kept), metric, original, loss)
+            log.info("%d layers in float: metric %s, of the float model %s, loss %s", *shown)
+            return bool(enough), loss
+
+        errors = work.errors(batches)
+        if isinstance(strategy, str):
+            names = sorted(errors, key=lambda name: -errors[name])
+            kept = shortest_start(names, lambda kept: trial(kept)[0], log.info, "E41024")
+        else:
+            kept = _asked(strategy, errors, trial)
         made = quantised(work, batches, kept)
-        write_results(made, save_dir, record_file)
-        metric = model_evaluator.evaluate(f"{os.fspath(save_dir)}_fake_quant_model.onnx")
-        enough, loss = model_evaluator.metric_eval(original, metric)
-        log.info(
-            "%d layers in float: metric %s, of the float model %s, loss %s", len(kept), metric, original, loss
-        )
-        return made, enough
-
-    errors = work.errors(batches)
-    names = sorted(errors, key=lambda name: -errors[name])
-    try:
-        kept = shortest_start(names, lambda kept: try_out(kept)[1], log.info)
-    except AscendError:
-        for end in ("deploy_model.onnx", "fake_quant_model.onnx", "quant.json"):
-            Path(f"{os.fspath(save_dir)}_{end}").unlink(missing_ok=True)
-        raise
-    made = quantised(work, batches, kept)
     write_results(made, save_dir, record_file)
     return made
+
+
+def _asked(strategy: AutoCalibrationStrategyBase, errors: Mapping[str, float], trial: Trial) -> list[str]:
+    """The layers in float that a program's strategy ends with. The likeness that it is told is the cosine of
+    a result with an error of this root mean square, which has nothing to do with it."""
+    strategy.initialize({name: (1 + error**2) ** -0.5 for name, error in errors.items()})
+    kept, stopped = frozenset[str](), False
+    tried: dict[frozenset[str], bool] = {}
+    while not stopped:
+        tried[kept], loss = trial(sorted(kept))
+        told = strategy.update_quant_config((tried[kept], loss))
+        try:
+            stopped, quantised_layers = bool(told["stop_flag"]), dict(told["roll_back_config"])
+        except (TypeError, KeyError, ValueError) as error:
+            reason = "update_quant_config gives a dict with stop_flag and roll_back_config."
+            raise AscendError("E10001", told, "strategy", reason) from error
+        kept = frozenset(name for name in errors if not quantised_layers.get(name, True))
+    if not (tried[kept] if kept in tried else trial(sorted(kept))[0]):
+        raise AscendError("E41024", str(len(kept)))
+    return sorted(kept)

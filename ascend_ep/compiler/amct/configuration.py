@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,24 +17,16 @@ from ascend_ep.errors import AscendError, did_you_mean
 from ascend_ep.opdef.registry import Registry
 
 from .definition_file import read_definition
+from .members import DEFINITION, GLOBAL, LAYER, check
 
 log = logging.getLogger("ascend_ep.amct")
 
-_GLOBAL: dict[str, type | tuple[type, ...]] = {
-    "version": int,
-    "batch_num": int,
-    "activation_offset": bool,
-    "do_fusion": bool,
-    "skip_fusion_layers": list,
-    "joint_quant": bool,
-    "tensor_quantize": list,
-    "fakequant_precision_mode": str,
-}
 _IFMR = {
     "max_percentile": 0.999999,
     "min_percentile": 0.999999,
     "search_range": [0.7, 1.3],
     "search_step": 0.01,
+    "act_algo": "ifmr",
 }
 #: Members that change nothing here unless they have these values, and what holds instead.
 _WITHOUT_EFFECT = {
@@ -42,19 +34,24 @@ _WITHOUT_EFFECT = {
     "skip_fusion_layers": ([], "the converter decides what is fused"),
     "joint_quant": (False, "each product has scales of its own"),
     "fakequant_precision_mode": ("DEFAULT", "the model computes in float32 beside its integers"),
+    "nuq_config": (None, "weights keep 8 bits in equal steps"),
+    "tensor_quantize": ([], "what lies between integers stays integers by itself"),
+    "num_of_bins": (4096, "the number of elements that samples have decides"),
     "asymmetric": (None, "activation_offset says for all layers whether activations have offsets"),
 }
 #: What an algorithm of AMCT is here.
 _METHODS = {"ifmr": "ifmr", "hfmg": "entropy"}
+_NO_LAYER = "The model has no such layer to quantise."
+_NO_MEMBER = "It is no member of config.json, and the model has no such layer to quantise."
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """What a config.json says. `layers`: every quantised layer."""
+    """What a config.json says. `products`: the layers that are quantised."""
 
     settings: Settings
     batch_num: int
-    layers: tuple[str, ...]
+    products: tuple[Product, ...]
 
 
 def layers_of(model: str | os.PathLike[str], registry: Registry) -> list[Product]:
@@ -74,31 +71,35 @@ def create(
 ) -> dict[str, Any]:
     """The contents of a config.json. With `definition`, a .cfg, the other settings are its. Raises
     AscendError E10001."""
-    given = read_definition(Path(definition)) if definition else {}
-    _say_without_effect(given)
+    where = os.fspath(definition) if definition else ""
+    given: dict[str, Any] = {"skip_layers": skip_layers, "batch_num": batch_num}
+    given["activation_offset"] = activation_offset
     if definition:
-        skip_layers = given.get("skip_layers", [])
-        batch_num = given.get("batch_num", 1)
-        activation_offset = given.get("activation_offset", True)
-    _check_number(batch_num, "batch_num")
+        given = read_definition(Path(definition))
+    check(given, DEFINITION, "", where)
+    _say_without_effect(given)
     products = layers_of(model, registry)
-    _check_names(skip_layers, [p.name for p in products], "skip_layers")
-    skipped_types = given.get("skip_layer_types", [])
-    _check_names(
-        skipped_types, ("Conv", "Gemm", "MatMul", "ConvTranspose", "AveragePool"), "skip_layer_types"
-    )
+    names = [p.name for p in products]
+    skipped = given.get("skip_layers", [])
+    _check_names(skipped, names, "skip_layers", _NO_LAYER, where)
+    overridden = [o["layer_name"] for o in given.get("override_layer_configs", ())]
+    _check_names(overridden, names, "layer_name", _NO_LAYER, where)
+    types = {p.node.op_type for p in products}
+    for each in sorted({o["layer_type"] for o in given.get("override_layer_types", ())} - types):
+        log.warning(
+            "override_layer_types of %s changes nothing: the model has no such layer to quantise", each
+        )
     found: dict[str, Any] = {
         "version": 1,
-        "batch_num": batch_num,
-        "activation_offset": activation_offset,
+        "batch_num": given.get("batch_num", 1),
+        "activation_offset": given.get("activation_offset", True),
         "do_fusion": given.get("do_fusion", True),
         "skip_fusion_layers": given.get("skip_fusion_layers", []),
     }
-    names = [p.name for p in products]
-    _check_names([o.get("layer_name") for o in given.get("override_layer_configs", ())], names, "layer_name")
     for product in products:
-        enabled = product.name not in skip_layers and product.node.op_type not in skipped_types
-        found[product.name] = {"quant_enable": enabled, **_layer(product, given)}
+        is_skipped = product.name in skipped or product.node.op_type in given.get("skip_layer_types", ())
+        found[product.name] = {"quant_enable": not is_skipped, **_layer(product, given)}
+        check(found[product.name], LAYER, product.name, where)
     return found
 
 
@@ -113,36 +114,35 @@ def _layer(product: Product, given: Mapping[str, Any]) -> dict[str, Any]:
             ("override_layer_configs", "layer_name", product.name),
         )
         for o in given.get(key, ())
-        if o.get(field) == name and "calibration_config" in o
+        if o[field] == name
     ]
-    activation: dict[str, Any] = {"num_bits": 8, **_IFMR, "act_algo": "ifmr"}
+    activation: dict[str, Any] = {**_IFMR}
     weight: dict[str, Any] = {"num_bits": 8, "wts_algo": "arq_quantize", "channel_wise": True}
     found: dict[str, Any] = {}
     for source in sources:
-        if source.get("weight_compress_only"):
-            raise AscendError("E10001", "true", "weight_compress_only", "Activations are quantised, too.")
         _activation(source, activation)
-        weight |= {
-            k: v for k, v in source.get("arq_quantize", {}).items() if k in ("channel_wise", "num_bits")
-        }
+        if "channel_wise" in source.get("arq_quantize", {}):
+            weight["channel_wise"] = source["arq_quantize"]["channel_wise"]
         if "dmq_balancer" in source:
             found["dmq_balancer_param"] = source["dmq_balancer"].get("migration_strength", 0.5)
+    activation = {"num_bits": 8, **activation}
     return found | {"activation_quant_params": activation, "weight_quant_params": weight}
 
 
 def _activation(source: Mapping[str, Any], activation: dict[str, Any]) -> None:
+    """Changes the settings of an activation to what `source` says of them."""
     if "hfmg_quantize" in source:
         activation.clear()
-        bins = source["hfmg_quantize"].get("num_of_bins", 4096)
-        activation |= {"num_bits": 8, "act_algo": "hfmg", "num_of_bins": bins}
+        activation |= {"act_algo": "hfmg", "num_of_bins": source["hfmg_quantize"].get("num_of_bins", 4096)}
+    if "ifmr_quantize" in source and activation["act_algo"] != "ifmr":
+        activation.clear()
+        activation |= _IFMR
     for key, value in source.get("ifmr_quantize", {}).items():
         if key in ("search_range_start", "search_range_end"):
             pair = list(activation["search_range"])
             pair[key == "search_range_end"] = value
             activation["search_range"] = pair
-        elif key == "dst_type":
-            activation["num_bits"] = int(str(value).removeprefix("INT"))
-        else:
+        elif key in _IFMR:
             activation[key] = value
 
 
@@ -150,7 +150,7 @@ def load(path: str | os.PathLike[str], model: str | os.PathLike[str], registry: 
     """Reads a config.json that belongs to `model`. Raises AscendError E10001."""
     try:
         found = json.loads(Path(path).read_text(encoding="utf-8"), object_pairs_hook=_once)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise AscendError("E10001", os.fspath(path), "config_file", f"It can't be read: {error}.") from error
     if not isinstance(found, dict):
         raise AscendError("E10001", os.fspath(path), "config_file", "It is no object of JSON.")
@@ -161,41 +161,31 @@ def understood(
     found: Mapping[str, Any], model: str | os.PathLike[str], registry: Registry, path: str = ""
 ) -> Configuration:
     """What the contents of a config.json, as `create` makes them, say of a model. Raises AscendError."""
-    for key, kind in _GLOBAL.items():
-        if key in found and not isinstance(found[key], kind):
-            raise AscendError("E10001", found[key], key, f"It is no {getattr(kind, '__name__', kind)}.")
-    _check_number(found.get("batch_num", 1), "batch_num")
-    _say_without_effect(found)
-    if found.get("tensor_quantize"):
-        raise AscendError(
-            "E40001", "config.json quantises single tensors [tensor_quantize]", fix="Drop them."
-        )
-    layers = {k: v for k, v in found.items() if k not in _GLOBAL}
+    check({k: v for k, v in found.items() if k in GLOBAL}, GLOBAL, "", path)
+    layers = {k: v for k, v in found.items() if k not in GLOBAL}
     products = layers_of(model, registry)
-    _check_names(layers, [p.name for p in products], "config_file")
+    _check_names(layers, [*(p.name for p in products), *GLOBAL], "config_file", _NO_MEMBER, path)
+    for name, members in layers.items():
+        check(members, LAYER, name, path)
+    _say_without_effect(found)
     enabled = {n: v for n, v in layers.items() if v.get("quant_enable", True)}
     if not enabled:
         raise AscendError("E10001", path, "config_file", "It quantises no layer.")
     skipped = frozenset(p.name for p in products if p.name not in enabled)
     settings = _settings(enabled, found.get("activation_offset", True), skipped)
-    return Configuration(settings, found.get("batch_num", 1), tuple(enabled))
+    return Configuration(settings, found.get("batch_num", 1), tuple(p for p in products if p.name in enabled))
 
 
 def _settings(layers: Mapping[str, Any], offset: bool, skipped: frozenset[str]) -> Settings:
     """The quantiser's settings are those of all layers: of layers that differ, the most precise."""
     activations = [v.get("activation_quant_params", {}) for v in layers.values()]
     weights = [v.get("weight_quant_params", {}) for v in layers.values()]
-    for each in (*activations, *weights):
-        if each.get("num_bits", 8) != 8:
-            raise AscendError(
-                "E10001", each["num_bits"], "num_bits", "Activations and weights have 8 bits here."
-            )
-    for algorithm in {w.get("wts_algo", "arq_quantize") for w in weights} - {"arq_quantize"}:
-        raise AscendError("E10001", algorithm, "wts_algo", "It is arq_quantize here.")
     methods = [a.get("act_algo", "ifmr") for a in activations]
-    _check_names(methods, tuple(_METHODS), "act_algo")
+    others = {"ifmr": ("num_of_bins",), "hfmg": tuple(k for k in _IFMR if k != "act_algo")}
+    for name in sorted({k for a, m in zip(activations, methods, strict=True) for k in others[m] if k in a}):
+        log.warning("%s changes nothing where act_algo is another", name)
     shares = [a.get(k, _IFMR[k]) for a in activations for k in ("max_percentile", "min_percentile")]
-    wise = [bool(w.get("channel_wise", True)) for w in weights]
+    wise = [w.get("channel_wise", True) for w in weights]
     searches = {str([a.get(k, _IFMR[k]) for k in ("search_range", "search_step")]) for a in activations}
     if searches != {str([_IFMR["search_range"], _IFMR["search_step"]])}:
         log.warning(
@@ -244,13 +234,7 @@ def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _check_number(value: Any, name: str) -> None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise AscendError("E10001", value, name, "It is a number from 1 on.")
-
-
-def _check_names(given: Any, known: Sequence[str], name: str) -> None:
+def _check_names(given: Iterable[str], known: Sequence[str], name: str, reason: str, where: str) -> None:
     for each in given:
         if each not in known:
-            near = did_you_mean(str(each), known)
-            raise AscendError("E10001", each, name, f"The model has no such layer to quantise.{near}")
+            raise AscendError("E10001", each, name, f"{reason}{did_you_mean(each, known)}", where=where)

@@ -110,26 +110,32 @@ def measure_outputs(
 
 
 def shortest_list(
-    names: Sequence[str], holds: Callable[[Sequence[str]], bool], progress: Callable[[str], None] = print
+    names: Sequence[str],
+    holds: Callable[[Sequence[str]], bool],
+    progress: Callable[[str], None] = print,
+    code: str = "E41023",
 ) -> list[str]:
     """The fewest of `names`, in their order, for which `holds`; none of them can be left out.
 
-    Raises AscendError E41023 when not even all of them suffice.
+    Raises AscendError with `code` when not even all of them suffice.
     """
-    found = shortest_start(names, holds, progress)
+    found = shortest_start(names, holds, progress, code)
     return _reduced(found, holds, progress) if found else found
 
 
 def shortest_start(
-    names: Sequence[str], holds: Callable[[Sequence[str]], bool], progress: Callable[[str], None] = print
+    names: Sequence[str],
+    holds: Callable[[Sequence[str]], bool],
+    progress: Callable[[str], None] = print,
+    code: str = "E41023",
 ) -> list[str]:
     """The fewest of the first of `names` for which `holds`, by halves.
 
-    Raises AscendError E41023 when not even all of them suffice."""
+    Raises AscendError with `code` when not even all of them suffice."""
     if holds([]):
         return []
     if not holds(names):
-        raise AscendError("E41023", str(len(names)))
+        raise AscendError(code, str(len(names)))
     low, high = 0, len(names)  # the first `low` don't suffice, the first `high` do
     while high - low > 1:
         middle = (low + high) // 2

@@ -98,15 +98,16 @@ def _types(inputs: Sequence[Input], names: Sequence[str]) -> dict[str, np.dtype[
     if names and len(names) != len(inputs):
         raise AscendError("E10001", ";".join(names), "--data_types", f"The model has {len(inputs)} inputs.")
     found = {i.name: i.dtype for i in inputs}
-    for each, name in zip(inputs, names, strict=False):
-        array = name.strip().lower().replace("fp", "float")
-        number = next((row.number for row in ELEMENT_TYPES.values() if row.array == array), None)
-        if number is None:
-            raise AscendError(
-                "E10001", name, "--data_types", "It is no type, such as float32, uint8 or int64."
-            )
-        found[each.name] = numpy_dtype(number)
-    return found
+    return found | {i.name: type_named(name) for i, name in zip(inputs, names, strict=False)}
+
+
+def type_named(name: str) -> np.dtype[Any]:
+    """float32, fp16, int64: as AMCT names the types of .bin files. Raises AscendError E10001."""
+    array = name.strip().lower().replace("fp", "float")
+    number = next((row.number for row in ELEMENT_TYPES.values() if row.array == array), None)
+    if number is None:
+        raise AscendError("E10001", name, "--data_types", "It is no type, such as float32, uint8 or int64.")
+    return numpy_dtype(number)
 
 
 def _files(path: Path) -> list[Path]:

@@ -53,11 +53,13 @@ def session_of(model: onnx.ModelProto, registry: Registry | None) -> InferenceSe
 
 
 class Seen:
-    """What was seen of one value. `low`, `high`: its least and greatest finite element; `channels`: the
-    greatest magnitude along the last axis, for those that ask; `histogram`: of BINS bins from low to high."""
+    """What was seen of one value. `low`, `high`: its least and greatest finite element; `size`: how many
+    elements, and `strange`: how many of them aren't finite; `channels`: the greatest magnitude along the last
+    axis, for those that ask; `histogram`: of BINS bins from low to high."""
 
     def __init__(self, channels: bool = False) -> None:
         self.low, self.high = np.inf, -np.inf
+        self.size, self.strange = 0, 0
         self.channels: Floats | None = None
         self.histogram: NDArray[np.int64] = np.zeros(BINS, np.int64)
         self._wants_channels = channels
@@ -66,13 +68,15 @@ class Seen:
         """First pass: the range."""
         values = np.asarray(array, np.float32)
         finite = values[np.isfinite(values)] if not np.isfinite(values).all() else values
+        self.size, self.strange = self.size + values.size, self.strange + values.size - finite.size
         if not finite.size:
             return
         self.low, self.high = min(self.low, float(finite.min())), max(self.high, float(finite.max()))
         if self._wants_channels and values.ndim:
-            largest = np.abs(np.nan_to_num(values)).reshape(-1, values.shape[-1]).max(axis=0)
-            known = self.channels
-            self.channels = largest.astype(np.float64) if known is None else np.maximum(known, largest)
+            known = np.where(np.isfinite(values), values, 0)
+            largest = np.abs(known).reshape(-1, values.shape[-1]).max(axis=0)
+            before = self.channels
+            self.channels = largest.astype(np.float64) if before is None else np.maximum(before, largest)
 
     def count(self, array: Array) -> None:
         """Second pass: the histogram."""
@@ -107,14 +111,15 @@ def count_elements(
 def second_moments(
     proto: onnx.ModelProto, names: Sequence[str], samples: Iterable[Sample], registry: Registry | None
 ) -> dict[str, Floats]:
-    """Of the rows of each value, the mean of their outer products: [K, K]."""
+    """The mean of the outer products of each value's finite rows: [K, K]; of no value that has none."""
     sums: dict[str, Floats] = {}
     rows: dict[str, int] = dict.fromkeys(names, 0)
     run = Runner(proto, names, registry)
     for sample in samples:
         for name, array in run(sample).items():
             flat = np.asarray(array, np.float32).reshape(-1, array.shape[-1])
+            flat = flat[np.isfinite(flat).all(axis=1)]
             square = (flat.T @ flat).astype(np.float64)
             sums[name] = square if name not in sums else sums[name] + square
             rows[name] += len(flat)
-    return {name: total / max(rows[name], 1) for name, total in sums.items()}
+    return {name: total / rows[name] for name, total in sums.items() if rows[name]}

@@ -18,6 +18,7 @@ from ascend_ep.opdef.dim_text import dim_param
 from ascend_ep.opdef.registry import Registry
 
 from .calibration_data import Input
+from .half_products import widen_products
 from .settings import Settings
 
 #: Scales for channels came with operator set 13, blocks and 4 bits with 21, which IR version 10 brought.
@@ -27,7 +28,7 @@ CHANNELS, BLOCKS, IR_OF_BLOCKS = 13, 21, 10
 def prepared(
     source: Source, settings: Settings, registry: Registry, shapes: dict[str, list[int | str]]
 ) -> onnx.ModelProto:
-    """The model, its constants as initializers, BatchNormalization in the convolutions."""
+    """The model, its constants as initializers, BatchNormalization in convolutions, products float32."""
     model = load_model(source)
     if any(n.op_type in ("QuantizeLinear", "QLinearConv", "QLinearMatMul") for n in model.graph):
         fix = "Give the float model."
@@ -39,6 +40,7 @@ def prepared(
     if version < wanted:
         model = ir.from_proto(_newer(ir.to_proto(model), version, wanted))
     run_passes(model, registry.beside([(d, n) for d, n, _ in model.functions]), fusing=False)
+    widen_products(model.graph, settings)
     proto = ir.to_proto(model)
     if settings.weight_bits == 4:
         proto.ir_version = max(proto.ir_version, IR_OF_BLOCKS)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,10 +15,11 @@ from onnx_ir.passes import common
 from ascend_ep.compiler.convert_options import Source
 from ascend_ep.compiler.precision.keep_search import Accuracy, shortest_list
 from ascend_ep.compiler.precision.node_errors import Measure
+from ascend_ep.errors import AscendError
 from ascend_ep.graph.naming import label
 from ascend_ep.opdef.registry import Registry
 
-from .choice import choose, quantised_values
+from .choice import Product, choose, quantised_values
 from .insertion import quantise_values, quantise_weights
 from .observe import Array, Floats, Sample, Seen, count_elements, ranges_seen, second_moments, session_of
 from .own_errors import cut_model, own_errors
@@ -25,6 +27,8 @@ from .prepare import inputs_of, prepared, read
 from .ranges import Scale, scale_of
 from .settings import Settings
 from .smoothing import smooth
+
+log = logging.getLogger("ascend_ep.quantization")
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,8 @@ class Quantization:
         self._known: tuple[Sequence[Sample], dict[str, Array]] | None = None
 
     def calibrate(self, samples: Sequence[Sample]) -> None:
-        """Runs the float model on the samples, twice but for min-max, and once more for GPTQ."""
+        """Runs the float model on the samples, twice but for min-max, and once more for GPTQ. Raises
+        AscendError E40001 where they show nothing of an activation."""
         self._samples = samples
         model, facts = read(self.float_model, self.registry)
         products, _ = choose(model, facts, self.settings)
@@ -71,14 +76,14 @@ class Quantization:
         if self.settings.migration_strength > 0 and any(p.is_matrix for p in products):
             wanted = {str(p.x.name): True for p in products if p.is_matrix}
             self.progress("channels of activations")
-            seen = ranges_seen(self.float_model, wanted, samples, self.registry)
+            seen = self._ranges(self.float_model, wanted, products)
             smooth(model.graph, products, seen, self.settings.migration_strength)
             self._smoothed = ir.to_proto(model)
             model, facts = read(self._smoothed, self.registry)
             products, _ = choose(model, facts, self.settings)
         names = dict.fromkeys((str(v.name) for v in quantised_values(model.graph, products)), False)
         self.progress(f"ranges of {len(names)} activations over {len(samples)} samples")
-        self._seen = ranges_seen(self._smoothed, names, samples, self.registry)
+        self._seen = self._ranges(self._smoothed, names, products)
         if self.settings.method != "min-max":
             self.progress("histograms of activations")
             count_elements(self._smoothed, self._seen, samples, self.registry)
@@ -103,14 +108,14 @@ class Quantization:
 
     def search(self, accuracy: Accuracy, samples: Sequence[Sample]) -> list[str]:
         """The fewest products to keep in float that reach `accuracy`, those with the largest errors of their
-        own first. Raises AscendError E41023 when none do."""
+        own first. Raises AscendError E41024 when none do."""
         errors = self.errors(samples)
         names = sorted(errors, key=lambda name: -errors[name])
 
         def holds(kept: Sequence[str]) -> bool:
             return all(accuracy.holds(m) for m in self.measures(self.model(kept), samples).values())
 
-        return shortest_list(names, holds, lambda text: self.progress(f"search: {text}"))
+        return shortest_list(names, holds, lambda text: self.progress(f"search: {text}"), "E41024")
 
     def errors(self, samples: Sequence[Sample]) -> dict[str, float]:
         """Of every product, by name, the error of its result when the float model's activations come in."""
@@ -165,6 +170,27 @@ class Quantization:
         common.RemoveUnusedNodesPass()(model)  # and the float weights
         return model, {p.name: str(p.node.outputs[0].name) for p in products}
 
+    def _ranges(
+        self, proto: onnx.ModelProto, values: Mapping[str, bool], products: Sequence[Product]
+    ) -> dict[str, Seen]:
+        """What `ranges_seen` finds. Raises AscendError E40001 where no element is finite."""
+        found = ranges_seen(proto, values, self._samples, self.registry)
+        for name, seen in found.items():
+            if seen.low > seen.high:
+                raise self._unseen(name, products)
+            if seen.strange:
+                said = "%d of %d elements of [%s] aren't finite, and don't count"
+                log.warning(said, seen.strange, seen.size, name)
+        return found
+
+    def _unseen(self, name: str, products: Sequence[Product]) -> AscendError:
+        readers = [f", which [{p.name}] reads," for p in products if str(p.x.name) == name] or [""]
+        return AscendError(
+            "E40001",
+            f"no element of [{name}]{readers[0]} is finite in any of {len(self._samples)} samples",
+            fix="Calibrate by samples that reach it, or leave the layer in float: skip_layers.",
+        )
+
     @cached_property
     def _scales(self) -> dict[str, Scale]:
         return {name: scale_of(seen, self.settings) for name, seen in self._seen.items()}
@@ -174,9 +200,14 @@ class Quantization:
         if not self.settings.gptq:
             return {}
         model, facts = read(self._smoothed, self.registry)
-        names = [str(p.x.name) for p in choose(model, facts, self.settings)[0] if p.is_matrix]
+        products = [p for p in choose(model, facts, self.settings)[0] if p.is_matrix]
+        names = list(dict.fromkeys(str(p.x.name) for p in products))
         self.progress("second moments of activations")
-        return second_moments(self._smoothed, list(dict.fromkeys(names)), self._samples, self.registry)
+        found = second_moments(self._smoothed, names, self._samples, self.registry)
+        for name in names:
+            if name not in found:
+                raise self._unseen(name, products)
+        return found
 
 
 def _rows(array: Array) -> Array:

@@ -67,7 +67,7 @@ def quantize(
     progress: Callable[[str], None] = lambda _: None,
 ) -> Quantized:
     """`data`, and `validation`, as `read_samples` takes them; without `validation`, `data` measures, too.
-    Raises AscendError; E41023 when `accuracy` isn't reached with all products in float."""
+    Raises AscendError; E41024 when `accuracy` isn't reached with all products in float."""
     work = Quantization(source, settings, registry, shapes, progress)
     samples = read_samples(data, work.inputs, batch_num, data_types)
     measuring = samples if validation is None else read_samples(validation, work.inputs, None, data_types)

@@ -1,7 +1,5 @@
 """amct_onnx, for programs that quantise ONNX models with AMCT's interface."""
 
-import onnxruntime
-
 from ascend_ep.compiler.amct.accuracy_search import accuracy_based_auto_calibration
 from ascend_ep.compiler.amct.steps import (
     convert_qat_model,
@@ -9,7 +7,8 @@ from ascend_ep.compiler.amct.steps import (
     quantize_model,
     save_model,
 )
-from ascend_ep.provider.plugin_library import get_library_path
+
+from .custom_op.amct_custom_op import AMCT_SO
 
 __all__ = [
     "AMCT_SO",
@@ -19,7 +18,3 @@ __all__ = [
     "quantize_model",
     "save_model",
 ]
-
-#: Options of sessions that run quantize_model's models.
-AMCT_SO = onnxruntime.SessionOptions()
-AMCT_SO.register_custom_ops_library(get_library_path())

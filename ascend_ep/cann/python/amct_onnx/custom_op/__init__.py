@@ -1,0 +1,1 @@
+"""The operators of models that quantize_model writes; libamct_onnx_ops.so is here."""

@@ -1,0 +1,11 @@
+"""The options of sessions that run quantize_model's models, where programs import them from, too."""
+
+from pathlib import Path
+
+import onnxruntime
+
+from ascend_ep.provider.callbacks import install
+
+install()  # the operators tell quantize_model's record file of their batches
+AMCT_SO = onnxruntime.SessionOptions()
+AMCT_SO.register_custom_ops_library(str(Path(__file__).with_name("libamct_onnx_ops.so")))
