@@ -201,6 +201,7 @@ def _link(place: Path, target: Path) -> None:
 def _script(place: Path, call: tuple[str, ...]) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
     words = " ".join(f"'{word}'" for word in ("-m", *call))
-    with atomic_file.replacing(place) as file:
-        os.fchmod(file.fileno(), 0o755)
+    if place.is_symlink():  # to a program elsewhere, which stays
+        place.unlink()
+    with atomic_file.replacing(place, 0o755) as file:
         file.write(f"#!/bin/sh\nexec '{sys.executable}' {words} \"$@\"\n".encode())
