@@ -107,6 +107,16 @@ def append(target: Path, lines: str, mode: int = 0o666) -> None:
     sync_folder(target.parent)
 
 
+def make_folder(folder: Path, mode: int = 0o777) -> None:
+    """Makes a folder, and those it is in, where they aren't there: on the disk before what they will hold.
+
+    Raises OSError."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    folder.mkdir(mode, parents=True, exist_ok=True)
+    for path in missing:
+        sync_folder(path.parent)
+
+
 def beside_of(target: Path) -> Path:
     """A new hidden name in the folder of `target`, for what will be renamed over it."""
     return target.with_name(f".{target.name[:_STEM]}.{os.getpid()}-{os.urandom(4).hex()}.part")

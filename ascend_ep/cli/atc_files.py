@@ -52,7 +52,7 @@ def output_path(text: str) -> Path:
     """--output as a stem, whose folder is made."""
     stem = output_stem(text)
     try:
-        stem.parent.mkdir(parents=True, exist_ok=True)
+        atomic_file.make_folder(stem.parent)
     except OSError as error:
         raise AscendError(
             "E10001", text, "--output", f"The folder cannot be made: {error.strerror}."

@@ -53,7 +53,7 @@ def write_record(path: str | os.PathLike[str], factors: Mapping[str, Factors]) -
         lines += [f"    offset_w: {each.weight_offset}" for _ in each.weight]
         lines += ["  }", "}"]
     try:
-        Path(path).absolute().parent.mkdir(parents=True, exist_ok=True)
+        atomic_file.make_folder(Path(path).absolute().parent)
         atomic_file.write(Path(path), "".join(f"{line}\n" for line in lines))
     except OSError as error:
         raise AscendError("E40002", f"can't write [{os.fspath(path)}]: {error.strerror}") from error

@@ -140,7 +140,7 @@ def _registry() -> Registry:
 def write_json(path: PathLike, content: dict[str, Any]) -> None:
     """Writes JSON; makes its folder. Raises AscendError E40002."""
     try:
-        Path(path).absolute().parent.mkdir(parents=True, exist_ok=True)
+        atomic_file.make_folder(Path(path).absolute().parent)
         atomic_file.write(Path(path), json.dumps(content, indent=4, ensure_ascii=False) + "\n")
     except OSError as error:
         raise AscendError("E40002", f"can't write [{os.fspath(path)}]: {error.strerror}") from error

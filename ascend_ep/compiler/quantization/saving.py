@@ -20,7 +20,7 @@ def save_onnx(model: onnx.ModelProto, path: str | os.PathLike[str]) -> Path:
     link leads to. Raises AscendError E40002."""
     target = Path(path)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        atomic_file.make_folder(target.parent)
         if sum(len(t.raw_data) for t in model.graph.initializer) > MOST_INSIDE:
             _save_apart(model, Path(os.path.realpath(target)))
         else:
