@@ -262,7 +262,7 @@ def test_ais_bench_dumps(bundles: dict[str, str], tmp_path: Path) -> None:
 
 
 def _replaces(write: Callable[[Path], bool], folder: Path) -> None:
-    """Links lead where they did, modes stay, devices and open files are written to, and nothing is left over."""
+    """Links lead where they did, modes stay, devices and open files are written to; nothing is left."""
     own = folder / "own"
     (own / "real").mkdir(parents=True)
     real, link, loop = own / "real" / "kept.json", own / "link.json", own / "loop"
