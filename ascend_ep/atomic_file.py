@@ -1,60 +1,94 @@
 """Files that are replaced whole: what is at a name is the old content or the new, whenever the program is
 killed or the power fails.
 
-New content is written beside its target, synced to the disk, and renamed over it. A target that is no regular
-file, such as /dev/stdout or a pipe, is written to instead. With ASCEND_EP_SYNC=0 nothing waits for the disk:
-a failure of the power can then leave a file cut.
+New content is written beside its target, synced to the disk, and renamed over it. Where the target is a link,
+that is the file it leads to, and the link stays. A device or a pipe is written to instead, and so is what a
+link leads to by way of /proc, as /dev/stdout does, even where that is a regular file. With ASCEND_EP_SYNC=0
+nothing waits for the disk: a failure of the power can then leave a file cut.
 """
 
 from __future__ import annotations
 
 import errno
+import io
 import os
+import re
 import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TextIO
 
 #: File systems that can't sync a file say so by these.
 _UNSYNCED = {errno.EINVAL, errno.ENOSYS, errno.ENOTSUP}
 #: Characters of the target's name in that of the file beside it; a name has at most 255 bytes.
 _STEM = 40
+#: Links that Linux follows to a file before it takes them for a loop.
+_LINKS = 40
 
 
-def write(target: Path, content: bytes | str) -> None:
+def write(target: Path, content: bytes | str, *, synced: bool = True) -> None:
     """Puts `content`, text as UTF-8, in the place of the file. Raises OSError; the old one stays then."""
-    with replacing(target) as file:
+    with replacing(target, synced=synced) as file:
         file.write(content.encode() if isinstance(content, str) else content)
 
 
 @contextmanager
-def replacing(target: Path) -> Iterator[BinaryIO]:
+def replacing(target: Path, mode: int | None = None, *, synced: bool = True) -> Iterator[BinaryIO]:
     """A file to write and read whose content is that of `target` once the block has ended. Raises OSError.
 
+    Without `synced` a failure of the power may leave it cut: for files by the hundred.
+    It has this mode, else that of the file it replaces. What `stands` keeps its mode, and can't be read here.
     After an error in the block, or an interrupt, `target` is what it was.
     """
-    if _is_special(target):
-        with open(target, "wb") as file:
+    if stands(target):
+        with _opened(target) as file:
             yield file
         return
+    if target.is_symlink():
+        target = Path(os.path.realpath(target))
+    old = target.stat() if target.exists() else None
+    if mode is None and old is not None:
+        mode = old.st_mode & 0o777
+    first = 0o666 if mode is None else mode  # what the file has before anything is in it
     beside = beside_of(target)
     try:
-        with open(beside, "xb+") as file:
+        with open(beside, "xb+", opener=lambda path, flags: os.open(path, flags, first)) as file:
+            if old is not None:
+                with suppress(OSError):  # only root may give a file to somebody else
+                    os.fchown(file.fileno(), old.st_uid, old.st_gid)
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
             yield file
             file.flush()
-            _sync(file.fileno())
+            if synced:
+                _sync(file.fileno())
         os.replace(beside, target)
     finally:
         with suppress(OSError):
             beside.unlink()
-    sync_folder(target.parent)
+    if synced:
+        sync_folder(target.parent)
+
+
+@contextmanager
+def replacing_text(target: Path, *, synced: bool = True) -> Iterator[TextIO]:
+    """The same for text, in UTF-8. Raises OSError."""
+    with replacing(target, synced=synced) as file:
+        text = io.TextIOWrapper(file, "utf-8", newline="")
+        try:
+            yield text
+            text.flush()
+        finally:
+            with suppress(OSError):
+                text.detach()
 
 
 def put(made: Path, target: Path, *, settled: bool = True) -> None:
     """Gives a finished file, or a folder that isn't there yet, its name on the same file system.
 
+    This is for names of our own: a link there is replaced, and the mode is that of `made`.
     Without `settled`, a failure of the power may still lose the name: sync_folder after the last of several.
     Raises OSError.
     """
@@ -70,8 +104,7 @@ def put(made: Path, target: Path, *, settled: bool = True) -> None:
 
 def copy(source: Path, target: Path) -> None:
     """Puts the content and the mode of a file in the place of another. Raises OSError."""
-    with replacing(target) as file, open(source, "rb") as given:
-        os.fchmod(file.fileno(), os.fstat(given.fileno()).st_mode & 0o777)
+    with open(source, "rb") as given, replacing(target, os.fstat(given.fileno()).st_mode & 0o777) as file:
         shutil.copyfileobj(given, file)
 
 
@@ -89,6 +122,16 @@ def append(target: Path, lines: str, mode: int = 0o666) -> None:
             data = data[file.write(data) :]
         _sync(handle)
     sync_folder(target.parent)
+
+
+def make_folder(folder: Path, mode: int = 0o777) -> None:
+    """Makes a folder, and those it is in, where they aren't there: on the disk before what they will hold.
+
+    Raises OSError."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    folder.mkdir(mode, parents=True, exist_ok=True)
+    for path in missing:
+        sync_folder(path.parent)
 
 
 def beside_of(target: Path) -> Path:
@@ -122,9 +165,30 @@ def _waits() -> bool:
     return os.environ.get("ASCEND_EP_SYNC") != "0"
 
 
-def _is_special(target: Path) -> bool:
+def stands(target: Path) -> bool:
+    """Whether it is written to, and not replaced. Raises OSError for links in a loop and the like."""
+    if _in_proc(target) is not None:
+        return True
     try:
         kind = target.stat().st_mode
-    except OSError:
+    except FileNotFoundError:
         return False
     return not (stat.S_ISREG(kind) or stat.S_ISDIR(kind))
+
+
+def _opened(target: Path) -> BinaryIO:
+    """What `stands`, to write. A descriptor of this process goes on where it is, and cuts nothing."""
+    own = re.fullmatch(rf"/proc/{os.getpid()}(?:/task/\d+)?/fd/(\d+)", str(_in_proc(target)))
+    return open(target if own is None else os.dup(int(own[1])), "wb")
+
+
+def _in_proc(target: Path) -> Path | None:
+    """The name in /proc to which the links lead; None where they don't."""
+    for _ in range(_LINKS):
+        target = Path(os.path.realpath(target.parent), target.name)
+        if target.is_relative_to("/proc"):
+            return target
+        if not target.is_symlink():
+            return None
+        target = target.parent / os.readlink(target)
+    return None

@@ -52,7 +52,7 @@ def output_path(text: str) -> Path:
     """--output as a stem, whose folder is made."""
     stem = output_stem(text)
     try:
-        stem.parent.mkdir(parents=True, exist_ok=True)
+        atomic_file.make_folder(stem.parent)
     except OSError as error:
         raise AscendError(
             "E10001", text, "--output", f"The folder cannot be made: {error.strerror}."
@@ -62,9 +62,14 @@ def output_path(text: str) -> Path:
 
 def check_target(text: str, flag: str) -> None:
     """Before the work whose result goes there: the file that `flag` names can be written. Raises E10001."""
-    target = Path(text)
     if text == "-" or not text:
         return
+    try:
+        if atomic_file.stands(Path(text)):
+            return
+    except OSError as error:
+        raise AscendError("E10001", text, flag, f"{error.strerror}.") from error
+    target = Path(os.path.realpath(text) if os.path.islink(text) else text)
     if target.is_dir():
         raise AscendError("E10001", text, flag, "It is a folder.")
     if not target.parent.is_dir():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from ascend_ep import atomic_file
 from ascend_ep.cli.atc_log import shows_steps
 from ascend_ep.cli.atc_options import conversion_options, require
 from ascend_ep.cli.atc_report import print_table
@@ -60,7 +61,7 @@ def output_folder(text: str) -> Path:
     """--output as a folder, made if need be."""
     folder = Path(text)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        atomic_file.make_folder(folder)
     except OSError as error:
         reason = f"The folder cannot be made: {error.strerror}."
         raise AscendError("E10001", text, "--output", reason) from error

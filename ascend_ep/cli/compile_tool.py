@@ -38,10 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not asks_for_more(text, sources):
         return _compiler(words)
     target = Path(words[words.index("-o") + 1])
-    with tempfile.TemporaryDirectory(dir=target.absolute().parent, prefix=".compile-") as work:
+    with tempfile.TemporaryDirectory(prefix="asc_compile-") as work:
         made = Path(work) / "made.o"
         compile_for_cores(_in_order(words, source, target), text, sources, made, Path(work))
-        atomic_file.put(made, target)
+        atomic_file.copy(made, target)
     return 0
 
 

@@ -62,7 +62,7 @@ def write(entry: Mapping[str, Any], function: str, folder: Path, soc: str) -> Pa
     """<bin_filename>.o and .json in the folder. Returns the first. Raises AscendError E10410."""
     name = entry["bin_filename"]
     code = _library(entry["op_type"], folder).read_bytes()
-    folder.mkdir(parents=True, exist_ok=True)
+    atomic_file.make_folder(folder)
     made = folder / f"{name}.o"
     atomic_file.write(made, code)
     tensors = [*entry.get("inputs", ()), *entry.get("outputs", ())]

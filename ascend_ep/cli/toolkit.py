@@ -151,7 +151,7 @@ def make(folder: Path) -> Path:
     _script(folder / "tools" / "ascendc" / "asc_launchers", ("ascend_ep.cli.launchers_tool",))
     _script(folder / "tools" / "ascendc" / "asc_compile", ("ascend_ep.cli.compile_tool",))
     for name, content in cmake_files(str(folder), VERSION, _chips()):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        atomic_file.make_folder((folder / name).parent)
         atomic_file.write(folder / name, content)
     for place in OP_BUILD:
         _script(folder / place / "op_build", ("ascend_ep.cli.op_build_tool",))
@@ -160,7 +160,7 @@ def make(folder: Path) -> Path:
     for module in MODULES.iterdir():
         _link(folder / "python" / "site-packages" / module.name, module)
     for name in ("opp/vendors", "thirdpart"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
+        atomic_file.make_folder(folder / name)
     version = f"# version: 1.0\nruntime_running_version=[{VERSION}:ascend-ep]\n"
     atomic_file.write(folder / "version.cfg", version)
     for part in ("", "compiler/", "opp/", "runtime/", "toolkit/"):
@@ -180,7 +180,7 @@ def _chips() -> dict[str, str]:
 
 def _take(folder: Path) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        atomic_file.make_folder(folder)
         if any(folder.iterdir()) and not (folder / MARKER).is_file():
             reason = "It isn't empty, and `ascend-ep toolkit` didn't make it."
             raise AscendError("E10001", str(folder), "DIR", reason)
@@ -190,7 +190,7 @@ def _take(folder: Path) -> None:
 
 
 def _link(place: Path, target: Path) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
+    atomic_file.make_folder(place.parent)
     if place.is_symlink() or place.is_file():
         place.unlink()
     elif place.is_dir():
@@ -199,8 +199,9 @@ def _link(place: Path, target: Path) -> None:
 
 
 def _script(place: Path, call: tuple[str, ...]) -> None:
-    place.parent.mkdir(parents=True, exist_ok=True)
+    atomic_file.make_folder(place.parent)
     words = " ".join(f"'{word}'" for word in ("-m", *call))
-    with atomic_file.replacing(place) as file:
-        os.fchmod(file.fileno(), 0o755)
+    if place.is_symlink():  # to a program elsewhere, which stays
+        place.unlink()
+    with atomic_file.replacing(place, 0o755) as file:
         file.write(f"#!/bin/sh\nexec '{sys.executable}' {words} \"$@\"\n".encode())

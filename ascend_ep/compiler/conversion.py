@@ -155,6 +155,8 @@ class Conversion:
 
     def _write(self, target: Path) -> None:
         where = self.options.external_weight
+        if target.is_symlink():  # weights are beside the bundle itself
+            target = Path(os.path.realpath(target))
         outside = WeightFiles(target, combined=where == 2) if where else None
         write_file(self.plan, self.model_def, target, self.options.soc_version, self._check, outside)
 

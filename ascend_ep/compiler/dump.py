@@ -8,6 +8,7 @@ from pathlib import Path
 import onnx.printer
 import onnx_ir as ir
 
+from ascend_ep import atomic_file
 from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.naming import label
 from ascend_ep.graph.partition import Partition
@@ -78,7 +79,7 @@ class Dump:
     def _write(self, name: str, text: str) -> None:
         assert self._folder is not None
         path = self._folder / f"{len(self._written):02d}-{name}"
-        path.write_text(text + "\n", encoding="utf-8")
+        atomic_file.write(path, text + "\n", synced=False)
         self._written.append(path)
 
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
+from ascend_ep import atomic_file
 from ascend_ep.errors import AscendError
 from ascend_ep.profiling.msprof_files import formats_of, given, shapes_of, tasks, types_of
 from ascend_ep.profiling.profile import Profile
@@ -45,12 +46,16 @@ class _Strings:
 def write_database(profile: Profile) -> Path:
     """Writes it into the profile's folder, in the place of an older one. Raises AscendError E40002."""
     path = profile.folder / f"msprof_{profile.stamp}.db"
+    made = atomic_file.beside_of(path)
     try:
-        path.unlink(missing_ok=True)
-        with closing(sqlite3.connect(path)) as database, database:
+        with closing(sqlite3.connect(made)) as database, database:
             _fill(database, profile)
+        atomic_file.put(made, path)
     except (OSError, sqlite3.Error) as error:
         raise AscendError("E40002", f"can't write [{path}]: {error}") from error
+    finally:
+        with suppress(OSError):
+            made.unlink()
     return path
 
 

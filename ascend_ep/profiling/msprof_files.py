@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ascend_ep import atomic_file
 from ascend_ep.element_types import ELEMENT_TYPES
 from ascend_ep.errors import AscendError
 from ascend_ep.profiling.metrics import columns_of
@@ -80,7 +81,7 @@ def write_csv_files(profile: Profile, metrics: str, folder: Path | None = None) 
 def write_table(path: Path, header: list[str], rows: Iterable[Row]) -> Path:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with open(path, "w", encoding="utf-8", newline="") as file:
+        with atomic_file.replacing_text(path, synced=False) as file:
             writer = csv.writer(file)
             writer.writerow(header)
             writer.writerows(rows)

@@ -147,7 +147,7 @@ def write_findings(found: list[Finding], folder: Path, number: int = 0) -> Path:
     """Writes prof_rule_<number>.json and returns its path. Raises AscendError E40002."""
     path = folder / f"prof_rule_{number}.json"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        atomic_file.make_folder(folder)
         atomic_file.write(path, json.dumps([f.as_json() for f in found], indent=2, ensure_ascii=False))
     except OSError as error:
         raise AscendError("E40002", f"can't write [{path}]: {error.strerror}") from error

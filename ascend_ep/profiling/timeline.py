@@ -13,6 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from ascend_ep import atomic_file
 from ascend_ep.errors import AscendError
 from ascend_ep.profiling.msprof_files import OUTPUT, streams, tasks, us
 from ascend_ep.profiling.profile import Profile
@@ -36,7 +37,7 @@ def write_trace_view(profile: Profile, target: Path) -> Path:
 def write_events(target: Path, found: Iterable[Event]) -> Path:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with open(target, "w", encoding="utf-8") as file:
+        with atomic_file.replacing_text(target, synced=False) as file:
             between = "["
             for event in found:
                 file.write(between + json.dumps(event))

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ascend_ep import atomic_file
 from ascend_ep.errors import AscendError
 from ascend_ep.profiling.metrics import DEFAULT, columns_of
 from ascend_ep.profiling.msprof_files import (
@@ -77,8 +78,8 @@ def write_torch_files(profile: Profile, output: Path | None = None) -> Path:
     write_table(target / "step_trace_time.csv", STEP_TRACE_TIME, step_trace_time(profile))
     write_trace_view(profile, target / "trace_view.json")
     try:
-        (folder / "profiler_info.json").write_text(json.dumps(_info(profile), indent=2))
-        (folder / "profiler_metadata.json").write_text("{}")
+        atomic_file.write(folder / "profiler_info.json", json.dumps(_info(profile), indent=2), synced=False)
+        atomic_file.write(folder / "profiler_metadata.json", "{}", synced=False)
         shutil.copytree(profile.folder / "host", folder / profile.folder.name / "host", dirs_exist_ok=True)
     except OSError as error:
         raise AscendError("E40002", f"can't write [{folder}]: {error.strerror}") from error

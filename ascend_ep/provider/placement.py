@@ -6,7 +6,6 @@ open model waits, on the thread that creates the session, for onnxruntime to ask
 
 from __future__ import annotations
 
-import os
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 import onnx
 import onnx_ir as ir
 
+from ascend_ep import atomic_file
 from ascend_ep.compiler.claims import Claims
 from ascend_ep.compiler.semantics import Semantics
 from ascend_ep.compiler.weighing import NO_GAIN, is_worthwhile_in_body
@@ -93,7 +93,7 @@ def compile_group(ep: Any, program: Any) -> None:
     if compiled is None:
         raise AscendError("E40012", f"no model was made for the group [{text_of(program.name)}]")
     if compiled.dump is not None:
-        Path(f"{text_of(program.name)}.om").write_bytes(compiled.dump)
+        atomic_file.write(Path(f"{text_of(program.name)}.om"), compiled.dump)
     program.compiled = lib.asc_model_retain(compiled.model)
     program.partition = 0
 
@@ -274,4 +274,4 @@ class _Graph:
 
 def _dump(proto: onnx.ModelProto, options: dict[str, str]) -> None:
     if options.get("dump_graphs", "0") in ("1", "true", "True"):
-        onnx.save(proto, os.path.join(os.getcwd(), f"{proto.graph.name or 'graph'}_ascend.onnx"))
+        atomic_file.write(Path(f"{proto.graph.name or 'graph'}_ascend.onnx"), proto.SerializeToString())

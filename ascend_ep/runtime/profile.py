@@ -11,8 +11,10 @@ import os
 import threading
 import time
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ascend_ep import atomic_file
 from ascend_ep.errors import AscendError
 
 from .binding import ffi, lib
@@ -76,7 +78,7 @@ class Profile:
             events, shown, lost = list(self._events), list(self._shown), self._lost
         pid = os.getpid()
         try:
-            with open(self.path, "w", encoding="utf-8") as file:
+            with atomic_file.replacing_text(Path(self.path), synced=False) as file:
                 between = "["
                 for began, ended, thread, kind in events:
                     times = {

@@ -8,6 +8,7 @@ may write it.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,6 +16,8 @@ from pathlib import Path
 from ascend_ep import atomic_file
 from ascend_ep.errors import AscendError
 from ascend_ep.runtime.cache_folder import user_folder
+
+_DIGEST = re.compile(r"[0-9A-Fa-f]{64}")
 
 
 def store_path() -> Path:
@@ -37,7 +40,7 @@ def trusted() -> set[str]:
     except (OSError, AscendError):
         return set()
     fields = (line.split() for line in lines)
-    return {f[1].lower() for f in fields if len(f) >= 2 and f[0] == "sha256"}
+    return {f[1].lower() for f in fields if len(f) >= 2 and f[0] == "sha256" and _DIGEST.fullmatch(f[1])}
 
 
 def problem() -> str:
@@ -63,7 +66,7 @@ def trust(digests: Iterable[tuple[str, str]]) -> Path:
     if not fresh and path.exists():
         return path
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        atomic_file.make_folder(path.parent, 0o700)
         atomic_file.append(path, "".join(fresh), 0o600)
     except OSError as error:
         raise AscendError("E40002", f"can't write the trust store [{path}]: {error.strerror}") from error

@@ -6,6 +6,7 @@
 #include "acl/acl_base.h"
 #include "dump_format.h"
 #include "protobuf.h"
+#include "replaced_file.h"
 
 static void write_text(FILE *file, asc_pb_span text) {
     fputc('"', file);
@@ -113,9 +114,9 @@ int ParseDumpProtoToJson(const char *data, size_t length, const char *json_path)
     if (!data || !json_path || length <= sizeof header) return -1;
     memcpy(&header, data, sizeof header);
     if (header > length - sizeof header) return -1;
-    FILE *file = fopen(json_path, "we");
-    if (!file) return -1;
+    asc_replaced json;
+    if (!asc_replace_begin(&json, json_path)) return -1;
     const uint8_t *begin = (const uint8_t *)data + sizeof header;
-    bool whole = write_all(file, (asc_pb_span){begin, begin + header}, length - sizeof header - header);
-    return fclose(file) == 0 && whole ? 0 : -1;
+    bool whole = write_all(json.file, (asc_pb_span){begin, begin + header}, length - sizeof header - header);
+    return asc_replace_end(&json, whole) ? 0 : -1;
 }

@@ -42,12 +42,25 @@ int32_t asc_verify_weight_files(const asc_plan *plan, asc_status *status) {
     return ASC_OK;
 }
 
-static int open_folder(const char *bundle) {
+static int folder_of(const char *bundle) {
     const char *slash = strrchr(bundle, '/');
     char *folder = slash ? strndup(bundle, (size_t)(slash - bundle) + 1) : strdup(".");
     int fd = folder ? open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     free(folder);
     return fd;
+}
+
+/* The bundle's folder: of a link the one it is in, or, if it hasn't this file of weights, that of the bundle itself. */
+static int open_folder(const char *bundle, const char *name) {
+    struct stat info;
+    int folder = folder_of(bundle);
+    if (folder < 0 || fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) == 0) return folder;
+    char *real = realpath(bundle, NULL);
+    int other = real ? folder_of(real) : -1;
+    free(real);
+    if (other < 0) return folder;
+    close(folder);
+    return other;
 }
 
 /* A descriptor of the file; or -1, with the reason. */
@@ -115,7 +128,7 @@ int32_t asc_weight_files_open(asc_region *region, const asc_plan *plan, const ch
                          "its path, or convert with --external_weight=0: [%s]",
                          asc_plan_string(plan, files[0].name));
     for (uint32_t i = 0; i < n; i++) room += asc_weight_file_room(&files[i]);
-    int folder = open_folder(path);
+    int folder = open_folder(path, asc_plan_string(plan, files[0].name));
     if (folder < 0) return asc_failf(status, ASC_E_IO, "the bundle's folder can't be opened: %s", strerror(errno));
     int32_t code = asc_region_reserve(region, room, n, folder, status);
     uint64_t at = 0;

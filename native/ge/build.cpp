@@ -9,6 +9,7 @@
 #include "ge/ge_ir_build.h"
 #include "graph_impl.h"
 #include "options.h"
+#include "replaced_file.h"
 extern "C" {
 #include "error.h"
 }
@@ -139,9 +140,10 @@ graphStatus aclgrphSaveModel(const char *output_file, const ModelBufferData &mod
     if (!output_file) return asc::fail(NAME, GRAPH_PARAM_INVALID, "output_file must not be NULL");
     if (!model.data || !model.length) return asc::fail(NAME, GRAPH_PARAM_INVALID, "the buffer holds no model");
     const std::string path = std::string(output_file) + ".om";
-    std::ofstream file(path, std::ios::binary);
-    file.write(reinterpret_cast<const char *>(model.data.get()), (std::streamsize)model.length);
-    if (!file.flush()) return asc::fail(NAME, GRAPH_FAILED, path + " can't be written: " + std::strerror(errno));
+    asc_replaced file;
+    const bool whole = asc_replace_begin(&file, path.c_str()) &&
+                       asc_replace_end(&file, fwrite(model.data.get(), model.length, 1, file.file) == 1);
+    if (!whole) return asc::fail(NAME, GRAPH_FAILED, path + " can't be written: " + std::strerror(errno));
     return GRAPH_SUCCESS;
 }
 

@@ -2,7 +2,7 @@
  *
  *   ASC_FAULTS=alloc|calls|power
  *                            what fails: allocations, system calls about files and mappings, or the power: before the
- *                            n-th call that writes, all data that no fsync followed is lost, and the program ends
+ *                            n-th call that writes, all that no fsync followed is lost (power.c), and the program ends
  *   ASC_FAULTS_AT=N          which one, from 1; 0: none, they are counted alone
  *   ASC_FAULTS_KIND=K        calls: EIO (default), ENOSPC, ENOMEM, EMFILE, EINTR (the call is as if interrupted, once),
  *                            or short (reads and writes move one byte)
@@ -33,6 +33,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "power.h"
 
 #define SHOWN __attribute__((visibility("default")))
 #define MOST_RANGES 16
@@ -98,11 +100,13 @@ void asc_faults_arm(long at) {
     find_ranges();
     faults.at = at;
     atomic_store(&faults.seen, 0);
+    if (faults.power) power_begin(at);
     faults.armed = 1;
 }
 
 long asc_faults_disarm(void) {
     faults.armed = 0;
+    power_end();
     return atomic_load(&faults.seen);
 }
 
@@ -116,6 +120,10 @@ long asc_faults_left(void) {
     long n = 0;
     for (unsigned i = 0; i < LIVE; i++) n += atomic_load(&live[i]) != NULL;
     return n;
+}
+
+void asc_faults_power_off(void) {
+    power_off();
 }
 
 static int error_of(const char *kind) {
@@ -226,71 +234,13 @@ SHOWN void free(void *at) {
     __libc_free(at);
 }
 
-/* ---- the power -------------------------------------------------------------------------------- */
-
-enum { WRITTEN = 256, KEPT_FROM = 500 };
-
-/* A file that was opened for writing: `kept` is a descriptor of it, `synced` the bytes that are on the disk. */
-static struct written {
-    dev_t device;
-    ino_t inode;
-    off_t synced;
-    int kept, is_dirty;
-} written[WRITTEN];
-static int n_written;
-
-static struct written *find_written(int fd, struct stat *now) {
-    if (!faults.power || syscall(SYS_fstat, fd, now) != 0 || !S_ISREG(now->st_mode)) return NULL;
-    for (int i = 0; i < n_written; i++)
-        if (written[i].device == now->st_dev && written[i].inode == now->st_ino) return &written[i];
-    return NULL;
-}
-
-static int note_open(int fd, int flags) {
-    struct stat now;
-    struct written *w = find_written(fd, &now);
-    if (!faults.power || !faults.armed || fd < 0 || (flags & O_ACCMODE) == O_RDONLY || !S_ISREG(now.st_mode)) return fd;
-    if (!w && n_written < WRITTEN) {
-        w = &written[n_written++];
-        int kept = (int)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, KEPT_FROM);
-        *w = (struct written){now.st_dev, now.st_ino, now.st_size, kept, 0};
-    }
-    if (w && (flags & O_TRUNC || !now.st_size)) w->synced = 0, w->is_dirty = 1;
-    return fd;
-}
-
-static void note_write(int fd) {
-    struct stat now;
-    struct written *w = find_written(fd, &now);
-    if (w) w->is_dirty = 1;
-}
-
-static void note_sync(int fd) {
-    struct stat now;
-    struct written *w = find_written(fd, &now);
-    if (w) w->is_dirty = 0, w->synced = now.st_size;
-}
-
-/* Of what isn't on the disk nothing or half stays, in turn; what was written over is cut in the middle. */
-void asc_faults_power_off(void) {
-    for (int i = 0; i < n_written; i++) {
-        struct written *w = &written[i];
-        struct stat now;
-        if (!w->is_dirty || syscall(SYS_fstat, w->kept, &now) != 0) continue;
-        off_t more = now.st_size - w->synced,
-              size = more > 0 ? w->synced + (faults.at & 1 ? 0 : more / 2) : now.st_size / 2;
-        (void)syscall(SYS_ftruncate, w->kept, size);
-    }
-    (void)syscall(SYS_kill, getpid(), SIGKILL);
-}
-
 /* ---- system calls ----------------------------------------------------------------------------- */
 
 enum { OTHER, OPENS, WRITES };
 
 /* Whether a call of this class fails for that reason: only some ever give EMFILE and ENOSPC. */
 static int can_fail(int class) {
-    if (class == WRITES && fails(faults.power, NULL, "power")) asc_faults_power_off();
+    if (class == WRITES && fails(faults.power, NULL, "power")) power_off();
     if (!faults.calls || faults.short_count) return 0;
     return faults.error == EMFILE ? class == OPENS : faults.error == ENOSPC ? class == WRITES : 1;
 }
@@ -307,7 +257,7 @@ SHOWN void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t
         errno = faults.allocations ? ENOMEM : faults.error == EINTR ? EAGAIN : faults.error;
         return MAP_FAILED;
     }
-    if (protection & PROT_WRITE && flags & MAP_SHARED) note_write(fd);
+    if (protection & PROT_WRITE && flags & MAP_SHARED) power_written(fd);
     return (void *)syscall(SYS_mmap, at, size, protection, flags, fd, offset);
 }
 
@@ -327,13 +277,22 @@ static unsigned mode_of(int flags, va_list more) {
     return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(more, unsigned) : 0;
 }
 
+static int opened(int folder, const char *path, int flags, unsigned mode) {
+    int noted = flags & O_CREAT ? (power_next_call(), power_name_before(folder, path)) : -1;
+    int fd = (int)syscall(SYS_openat, folder, path, flags, mode), why = errno;
+    power_name_after(noted, fd);
+    power_opened(fd, flags);
+    errno = why;
+    return fd;
+}
+
 SHOWN int open(const char *path, int flags, ...) {
     FAIL_IF_IT_IS_ITS_TURN(class_of_open(flags))
     va_list more;
     va_start(more, flags);
     unsigned mode = mode_of(flags, more);
     va_end(more);
-    return note_open((int)syscall(SYS_openat, AT_FDCWD, path, flags, mode), flags);
+    return opened(AT_FDCWD, path, flags, mode);
 }
 
 SHOWN int open64(const char *path, int flags, ...) __attribute__((alias("open")));
@@ -344,7 +303,7 @@ SHOWN int openat(int folder, const char *path, int flags, ...) {
     va_start(more, flags);
     unsigned mode = mode_of(flags, more);
     va_end(more);
-    return note_open((int)syscall(SYS_openat, folder, path, flags, mode), flags);
+    return opened(folder, path, flags, mode);
 }
 
 SHOWN int openat64(int folder, const char *path, int flags, ...) __attribute__((alias("openat")));
@@ -367,13 +326,13 @@ SHOWN ssize_t pread64(int fd, void *to, size_t size, off_t at) __attribute__((al
 
 SHOWN ssize_t write(int fd, const void *from, size_t size) {
     FAIL_IF_IT_IS_ITS_TURN(WRITES)
-    note_write(fd);
+    power_written(fd);
     return syscall(SYS_write, fd, from, short_of(size, CALLER));
 }
 
 SHOWN ssize_t pwrite(int fd, const void *from, size_t size, off_t at) {
     FAIL_IF_IT_IS_ITS_TURN(WRITES)
-    note_write(fd);
+    power_written(fd);
     return syscall(SYS_pwrite64, fd, from, short_of(size, CALLER), at);
 }
 
@@ -412,15 +371,47 @@ SHOWN int close(int fd) { /* which closes, whatever it returns, as on Linux */
         return (int)syscall(number, __VA_ARGS__);     \
     }
 
-NOTED_CALL(fsync, (int fd), note_sync, SYS_fsync, fd)
-NOTED_CALL(fdatasync, (int fd), note_sync, SYS_fdatasync, fd)
-NOTED_CALL(ftruncate, (int fd, off_t size), note_write, SYS_ftruncate, fd, size)
-NOTED_CALL(ftruncate64, (int fd, off_t size), note_write, SYS_ftruncate, fd, size)
-CALL(WRITES, rename, (const char *from, const char *to), SYS_rename, from, to)
-CALL(WRITES, renameat, (int f, const char *from, int t, const char *to), SYS_renameat, f, from, t, to)
-CALL(OTHER, unlink, (const char *path), SYS_unlink, path)
-CALL(WRITES, mkdir, (const char *path, mode_t mode), SYS_mkdir, path, mode)
-CALL(OTHER, rmdir, (const char *path), SYS_rmdir, path)
+static int renamed(int f, const char *from, int t, const char *to) {
+    power_next_call();
+    int one = power_name_before(f, from), other = power_name_before(t, to);
+    int done = (int)syscall(SYS_renameat, f, from, t, to), why = errno;
+    power_name_after(one, done);
+    power_name_after(other, done);
+    power_name_moved(one, other);
+    errno = why;
+    return done;
+}
+
+SHOWN int rename(const char *from, const char *to) {
+    FAIL_IF_IT_IS_ITS_TURN(WRITES)
+    return renamed(AT_FDCWD, from, AT_FDCWD, to);
+}
+
+SHOWN int renameat(int f, const char *from, int t, const char *to) {
+    FAIL_IF_IT_IS_ITS_TURN(WRITES)
+    return renamed(f, from, t, to);
+}
+
+#define NAMING_CALL(class, name, declared, folder_of_it, number, ...) \
+    SHOWN int name declared {                                         \
+        FAIL_IF_IT_IS_ITS_TURN(class)                                 \
+        power_next_call();                                            \
+        int noted = power_name_before(folder_of_it, path);            \
+        int done = (int)syscall(number, __VA_ARGS__), why = errno;    \
+        power_name_after(noted, done);                                \
+        errno = why;                                                  \
+        return done;                                                  \
+    }
+
+NOTED_CALL(fsync, (int fd), power_synced, SYS_fsync, fd)
+NOTED_CALL(fdatasync, (int fd), power_synced, SYS_fdatasync, fd)
+NOTED_CALL(ftruncate, (int fd, off_t size), power_written, SYS_ftruncate, fd, size)
+NOTED_CALL(ftruncate64, (int fd, off_t size), power_written, SYS_ftruncate, fd, size)
+NAMING_CALL(OTHER, unlink, (const char *path), AT_FDCWD, SYS_unlink, path)
+NAMING_CALL(OTHER, unlinkat, (int folder, const char *path, int flags), folder, SYS_unlinkat, folder, path, flags)
+NAMING_CALL(WRITES, mkdir, (const char *path, mode_t mode), AT_FDCWD, SYS_mkdir, path, mode)
+NAMING_CALL(OTHER, rmdir, (const char *path), AT_FDCWD, SYS_rmdir, path)
+NAMING_CALL(WRITES, symlink, (const char *to, const char *path), AT_FDCWD, SYS_symlink, to, path)
 CALL(OTHER, fchmod, (int fd, mode_t mode), SYS_fchmod, fd, mode)
 CALL(OTHER, flock, (int fd, int how), SYS_flock, fd, how)
 CALL(OTHER, fstat, (int fd, struct stat *out), SYS_fstat, fd, out)

@@ -50,7 +50,16 @@ SOUND = frozenset(
 
 
 #: What libascend_ge calls of this library, and what comparison tools do.
-ENGINE = {"asc_convert", "asc_acl_fail", "asc_enter", "asc_last_text", "asc_make_folder", "asc_remove_folder"}
+ENGINE = {
+    "asc_convert",
+    "asc_acl_fail",
+    "asc_enter",
+    "asc_last_text",
+    "asc_make_folder",
+    "asc_remove_folder",
+    "asc_replace_begin",
+    "asc_replace_end",
+}
 ENGINE |= {"ParseDumpProtoToJson"}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import ctypes
 import json
+import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -256,6 +257,37 @@ def test_ais_bench_dumps(bundles: dict[str, str], tmp_path: Path) -> None:
     assert [(t["data_type"], t["size"]) for t in found["output"]] == [(1, 64)]
     for wrong in (b"", body[:7], body[:20], body[:-1], b"\xff" * 8 + body[8:]):
         assert parse(wrong, len(wrong), bytes(tmp_path / "header.json")) == -1
+    assert json.loads((tmp_path / "header.json").read_text()) == found  # the old one stays
+    _replaces(lambda path: parse(body, len(body), os.fsencode(path)) == 0, tmp_path)
+
+
+def _replaces(write: Callable[[Path], bool], folder: Path) -> None:
+    """Links lead where they did, modes stay, devices and open files are written to; nothing is left."""
+    own = folder / "own"
+    (own / "real").mkdir(parents=True)
+    real, link, loop = own / "real" / "kept.json", own / "link.json", own / "loop"
+    real.write_text("old")
+    real.chmod(0o640)
+    link.symlink_to("real/kept.json")
+    (own / "new.json").symlink_to("real/new.json")
+    loop.symlink_to("loop")
+    assert write(link)
+    assert write(own / "new.json")
+    assert not write(loop)
+    assert not write(own)
+    assert not write(own / "none" / "x.json")
+    content = real.read_text()
+    assert json.loads(content)
+    assert real.stat().st_mode & 0o777 == 0o640
+    assert link.is_symlink()
+    assert (own / "real" / "new.json").read_text() == content
+    assert write(Path("/dev/null"))
+    with open(own / "out", "wb", buffering=0) as file:
+        file.write(b"before ")
+        assert write(Path(f"/dev/fd/{file.fileno()}"))
+    assert (own / "out").read_text() == f"before {content}"
+    names = sorted(p.name for p in own.rglob("*"))
+    assert names == ["kept.json", "link.json", "loop", "new.json", "new.json", "out", "real"]
 
 
 def _parser() -> Any:

@@ -191,6 +191,22 @@ def test_the_folder_may_be_no_link(tmp_path: Path) -> None:
     assert not list((tmp_path / "elsewhere").iterdir())
 
 
+def test_a_bundle_behind_a_link_has_its_weights_beside_it(tmp_path: Path) -> None:
+    """It is opened by either name; and by that of a link that has the weights beside itself."""
+    real = tmp_path / "real"
+    real.mkdir()
+    (tmp_path / "m.om").symlink_to("real/m.om")
+    path = write(tmp_path, 1)
+    assert path.is_symlink()
+    assert [p.parent for p in tmp_path.rglob("weight")] == [real]
+    for name in (path, real / "m.om"):
+        own(name)
+    (real / "weight").rename(tmp_path / "weight")
+    own(path)
+    with pytest.raises(AscendError, match=r"E40002.*weights"):
+        own(real / "m.om")
+
+
 def test_older_readers_refuse_by_version(tmp_path: Path) -> None:
     """min_reader in the plan's header is 6 only where a bundle needs it."""
     for where, reader in ((0, 1), (1, 6)):

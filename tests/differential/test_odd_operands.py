@@ -7,7 +7,7 @@ import onnx
 import onnx.parser
 import pytest
 from odd_operands.oddities import with_free_dims
-from odd_operands.trial import OPTIONS, trial
+from odd_operands.trial import OPTIONS, _judged, trial
 from onnx_suite.cases import Case, Loaded
 
 import ascend_ep
@@ -73,3 +73,12 @@ def test_indices_of_every_kind() -> None:
     tried, found = trial(case)
     assert tried > 20
     assert not found
+
+
+@pytest.mark.parametrize(
+    ("raised", "end"),
+    [(ValueError("x"), "no code"), (MemoryError(), "no code"), (AscendError("E40012", "x"), "")],
+)
+def test_our_errors_have_codes(raised: Exception, end: str) -> None:
+    """Where onnxruntime refuses, too."""
+    assert _judged(RuntimeError("refused"), raised)[0] == end

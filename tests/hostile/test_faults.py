@@ -56,12 +56,15 @@ def test_in_python(folder: Path, tmp_path: Path, scenario: str) -> None:
 
 
 def test_files_are_old_or_new_when_the_power_fails(folder: Path, tmp_path: Path) -> None:
-    library, writers = folder / "faults.so", ("bundle_and_weights", "trusted")
-    for campaign in python.power(library, tmp_path / "synced", *writers):
+    """And so are names, where those that no fsync followed are lost."""
+    library = folder / "faults.so"
+    sweeps = "bundle_and_weights/1/2", "bundle_and_weights/2/kept", "trusted/1/lost", "trusted/2/kept"
+    for campaign in python.power(library, tmp_path / "synced", *sweeps):
         assert campaign.calls >= 3
         assert not campaign.findings()
-    (unsynced,) = python.power(library, tmp_path / "unsynced", "report", sync=False)
-    assert [o.end for o in unsynced.findings()] == ["a torn file"]
+    unsynced = python.power(library, tmp_path / "unsynced", "report/2/kept", "report/2/lost", sync=False)
+    details = [[o.detail for o in campaign.findings()] for campaign in unsynced]
+    assert details == [["report.json is torn: 6000 bytes of 12000"], ["report.json isn't new"]]
 
 
 def test_a_wrong_program_is_found(folder: Path, tmp_path: Path) -> None:

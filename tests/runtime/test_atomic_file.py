@@ -57,6 +57,75 @@ def test_a_device_is_written_to_and_stays_one(tmp_path: Path) -> None:
     assert link.is_symlink()
 
 
+@pytest.mark.parametrize(
+    "name", ["/proc/self/fd/{}", "/proc/thread-self/fd/{}", "/dev/fd/{}", "{folder}/fds/{}"]
+)
+def test_a_link_to_an_open_file_adds_to_that(tmp_path: Path, name: str) -> None:
+    """As /dev/stdout does, where output goes to a regular file."""
+    (tmp_path / "fds").symlink_to("/dev/fd")
+    link, out = tmp_path / "link", tmp_path / "out.txt"
+    with open(out, "wb", buffering=0) as file:
+        link.symlink_to(name.format(file.fileno(), folder=tmp_path))
+        file.write(b"before, ")
+        atomic_file.write(link, "text")
+        atomic_file.write(Path(os.readlink(link)), ", again")
+        file.write(b", after")
+    assert out.read_text() == "before, text, again, after"
+    assert link.is_symlink()
+    assert sorted(os.listdir(tmp_path)) == ["fds", "link", "out.txt"]
+
+
+def test_a_copy_to_a_device_leaves_its_mode(tmp_path: Path) -> None:
+    source, out = tmp_path / "source", tmp_path / "out"
+    source.write_text("x")
+    source.chmod(0o700)
+    with open(out, "wb") as file:
+        os.fchmod(file.fileno(), 0o640)
+        atomic_file.copy(source, Path(f"/dev/fd/{file.fileno()}"))
+    assert (out.read_text(), out.stat().st_mode & 0o777) == ("x", 0o640)
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_link_stays_and_the_file_it_leads_to_is_replaced(tmp_path: Path, is_there: bool) -> None:
+    real, link = tmp_path / "real" / "m.om", tmp_path / "m.om"
+    real.parent.mkdir()
+    link.symlink_to("real/m.om")
+    if is_there:
+        real.write_text("old")
+    atomic_file.write(link, "new")
+    assert link.is_symlink()
+    assert real.read_text() == "new"
+    assert (os.listdir(real.parent), sorted(os.listdir(tmp_path))) == (["m.om"], ["m.om", "real"])
+
+
+def test_links_in_a_loop_are_refused(tmp_path: Path) -> None:
+    link = tmp_path / "m.om"
+    link.symlink_to("m.om")
+    with pytest.raises(OSError, match="symbolic links"):
+        atomic_file.write(link, "new")
+    assert link.is_symlink()
+
+
+def test_a_file_keeps_its_mode_from_the_first_byte_on(tmp_path: Path) -> None:
+    target = tmp_path / "m.om"
+    for mode in (0o600, 0o666):
+        target.write_text("old")
+        target.chmod(mode)
+        with atomic_file.replacing(target) as file:
+            assert os.fstat(file.fileno()).st_mode & 0o777 == mode
+            file.write(b"new")
+        assert target.stat().st_mode & 0o777 == mode
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_a_file_keeps_its_owner(tmp_path: Path) -> None:
+    target = tmp_path / "m.om"
+    target.write_text("old")
+    os.chown(target, 12, 34)
+    atomic_file.write(target, "new")
+    assert (target.stat().st_uid, target.stat().st_gid) == (12, 34)
+
+
 def test_a_pipe_is_written_to(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

@@ -23,7 +23,8 @@ def build(folder: Path) -> tuple[Path, Path]:
     """The library to preload, and the program."""
     cc, libraries = os.environ.get("CC", "cc"), Path(ascend_ep.get_library_path()).parent
     library, program = folder / "faults.so", folder / "run_bundle"
-    shared = [cc, "-O1", "-shared", "-fPIC", "-o", str(library), str(SOURCES / "faults.c"), "-ldl"]
+    preloaded = [str(SOURCES / name) for name in ("faults.c", "power.c")]
+    shared = [cc, "-O1", "-shared", "-fPIC", "-o", str(library), *preloaded, "-ldl"]
     linked = [f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-lascend_rt"]
     source = str(SOURCES / "run_bundle.c")
     made = [cc, "-O1", "-o", str(program), source, "-I", ascend_ep.get_include(), *linked]

@@ -1,9 +1,12 @@
-"""Files that are replaced while the power fails: `python -m fault_injection.power FOLDER [WRITER ...]`.
+"""Files that are replaced while the power fails: `python -m fault_injection.power FOLDER [SWEEP ...]`.
 
-Below the preloaded library. Each writer puts a second version in the place of a first. Before each call that
-writes, in turn, the power fails: what no fsync followed is cut, and the process ends by SIGKILL. Then every
-file is the old one, the new one, or absent if it was. Prints one JSON line: for each writer its name, the
-number of calls, and for each failure which call it was, the end, and its detail.
+Below the preloaded library. Each writer puts a first version where nothing is, and a second in its place.
+Before each call that writes, in turn, and after the last, the power fails: what no fsync followed is cut, and
+the process ends by SIGKILL. Names that no fsync of their folder followed are all kept, all lost, or those of
+one call are: the first, the second or the third. Then every file is the old one or the new one, files that
+belong together fit, and after the last call everything is new. A SWEEP is WRITER/VERSION/NAMES; without any
+all are tried. Prints one JSON line: for each its name, the number of calls, and for each failure which call
+it was, the end, and its detail.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +39,7 @@ agraph (float[N, 4] x) => (float[N, 4] y) <float[4] b = {%d, 2, 3, 4}> { h = Add
 
 faults: Any = ctypes.CDLL(None)
 
-Writer = Callable[[Path, int], None]
+NAMES = ("kept", "lost", "1", "2", "3")
 
 
 def bundle(folder: Path, version: int, external: int = 0) -> None:
@@ -58,23 +62,37 @@ def cache(folder: Path, version: int) -> None:
 
 
 def operator(folder: Path, version: int) -> None:
-    put_in_place([folder], {"op.json": b"{}" * version * 3000, "op.so": bytes([version]) * 9000}, [])
+    contents = {"meta/op.o": bytes([version]) * 9000, "op.json": b"{}" * version * 3000}
+    put_in_place([folder], contents, [])
 
 
 def baseline(folder: Path, version: int) -> None:
-    source = folder / "source.om"
+    source = folder / f"source-{version}.om"
     atomic_file.write(source, bytes([version]) * 9000)
     record(source, folder / "baseline.json")
 
 
 def trusted(folder: Path, version: int) -> None:
-    os.environ["ASCEND_EP_TRUST"] = str(folder / "trust")
+    os.environ["ASCEND_EP_TRUST"] = str(folder / "config" / "trust")
     trust.trust([(f"{version:064x}", "native code of a model")])
 
 
-WRITERS: dict[str, Writer] = {
-    writer.__name__: writer
-    for writer in (bundle, bundle_and_weights, report, cache, operator, baseline, trusted)
+@dataclass(frozen=True)
+class Writer:
+    """`last`: the file that is written after all others, so that they are new where it is."""
+
+    write: Callable[[Path, int], None]
+    last: str
+
+
+WRITERS = {
+    "bundle": Writer(bundle, "m.om"),
+    "bundle_and_weights": Writer(bundle_and_weights, "m.om"),
+    "report": Writer(report, "report.json"),
+    "cache": Writer(cache, "made.so"),
+    "operator": Writer(operator, "op.json"),
+    "baseline": Writer(baseline, "baseline.json"),
+    "trusted": Writer(trusted, "config/trust"),
 }
 
 
@@ -88,33 +106,48 @@ def files(folder: Path) -> dict[str, bytes]:
     }
 
 
-def wrong(folder: Path, name: str, old: dict[str, bytes], new: dict[str, bytes]) -> str:
-    """What is torn or lost; "" for nothing."""
-    now = files(folder)
-    if name == "trusted":  # a line that was cut trusts nothing, and spoils none that comes after it
-        before = trust.trusted()
-        trusted(folder, 3)
-        kept = {f"{1:064x}", f"{3:064x}"} <= set(trust.trusted())
-        return "" if kept and set(before) <= {f"{n:064x}" for n in (1, 2)} else "lines were lost"
-    if name == "cache" and not is_whole(folder / "made.so"):
+Files = dict[str, bytes]
+
+
+def wrong(folder: Path, name: str, old: Files, new: Files, is_done: bool) -> str:
+    """What is torn or lost; "" for nothing. is_done: the writer had ended."""
+    if name == "trusted":
+        return wrong_trust(folder, 1 if old else 0, is_done)
+    if name == "cache" and not is_done and not is_whole(folder / "made.so"):
         return ""  # it is made again
-    if name == "bundle_and_weights":
+    if name == "bundle_and_weights" and (folder / "m.om").exists():
         InferenceSession(folder / "m.om").bundle.model.verify_weights()
+    now, last = files(folder), WRITERS[name].last
+    is_new = now.get(last) == new[last]
     for path in sorted(old.keys() | new.keys() | now.keys()):
         if path not in now and path in old and path in new:
             return f"{path} is gone"
         if path in now and now[path] not in (old.get(path), new.get(path)):
             return f"{path} is torn: {len(now[path])} bytes of {len(new.get(path, b''))}"
-    return ""
+        if is_new and now.get(path) != new.get(path):
+            return f"{last} is new, and {path} isn't"
+    return f"{last} isn't new" if is_done and not is_new else ""
 
 
-def fail(folder: Path, write: Writer, at: int) -> tuple[int, int]:
+def wrong_trust(folder: Path, old: int, is_done: bool) -> str:
+    """A line that was cut trusts nothing, and spoils none that comes after it."""
+    os.environ["ASCEND_EP_TRUST"] = str(folder / "config" / "trust")
+    before = set(trust.trusted())
+    trusted(folder, 3)
+    lines = [f"{n:064x}" for n in range(4)]
+    least = {*lines[1 : old + 1], *(lines[old + 1 : old + 2] if is_done else [])}
+    fits = least <= before <= set(lines[1 : old + 2]) and {*before, lines[3]} == set(trust.trusted())
+    return "" if fits else f"of {old + 1} lines these are trusted: {sorted(before)}"
+
+
+def fail(folder: Path, writer: Writer, version: int, at: int, names: str) -> tuple[int, int]:
     """The status of a process in which the power fails at that call, and how many calls it made."""
     read, out = os.pipe()
     pid = os.fork()
     if pid == 0:
+        os.environ["ASC_FAULTS_NAMES"] = names
         faults.asc_faults_arm(ctypes.c_long(at))
-        write(folder, 2)
+        writer.write(folder, version)
         if at:  # as after the last call
             faults.asc_faults_power_off()
         os.write(out, str(faults.asc_faults_disarm()).encode())
@@ -125,30 +158,44 @@ def fail(folder: Path, write: Writer, at: int) -> tuple[int, int]:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), int(said or 0)
 
 
-def sweep(folder: Path, name: str) -> tuple[str, int, list[tuple[int, str, str]]]:
-    write, kept, whole = WRITERS[name], folder / "kept", folder / "whole"
-    for made, last in ((kept, 1), (whole, 2)):
+Swept = tuple[str, int, list[tuple[int, str, str]]]
+
+
+def sweep(folder: Path, which: str) -> Swept:
+    """The writer's version in the place of the one before."""
+    name, number, names = which.split("/")
+    version = int(number)
+    writer, kept, whole = WRITERS[name], folder / "kept", folder / "whole"
+    for made, last in ((kept, version - 1), (whole, version)):
         made.mkdir(parents=True)
-        for version in range(1, last + 1):
-            write(made, version)
+        for each in range(1, last + 1):
+            writer.write(made, each)
     shutil.copytree(kept, folder / "counted")
-    status, calls = fail(folder / "counted", write, 0)
+    status, calls = fail(folder / "counted", writer, version, 0, names)
     assert (status, calls > 1) == (0, True), (name, status, calls)
     found = []
     for at in range(1, calls + 2):
         own = folder / f"run-{at}"
         shutil.copytree(kept, own)
-        status, _ = fail(own, write, at)
+        status, _ = fail(own, writer, version, at, names)
         said = "" if status == -signal.SIGKILL else f"ended with status {status}"
         try:
-            said = said or wrong(own, name, files(kept), files(whole))
+            said = said or wrong(own, name, files(kept), files(whole), at > calls)
         except Exception as error:  # of any kind: the bundle can't be opened
             said = f"{type(error).__name__}: {error}"
         found.append((at, "a torn file" if said else "as without it", said))
         shutil.rmtree(own)
-    return name, calls, found
+    return which, calls, found
+
+
+def main(folder: Path, sweeps: list[str]) -> list[Swept]:
+    for name in {which.split("/")[0] for which in sweeps}:
+        made = folder / "first" / name
+        made.mkdir(parents=True)
+        WRITERS[name].write(made, 1)  # imports what it needs
+    return [sweep(folder / which, which) for which in sweeps]
 
 
 if __name__ == "__main__":
-    names = sys.argv[2:] or list(WRITERS)
-    print(json.dumps([sweep(Path(sys.argv[1]) / name, name) for name in names]))
+    every = [f"{name}/{version}/{names}" for name in WRITERS for version in (1, 2) for names in NAMES]
+    print(json.dumps(main(Path(sys.argv[1]), sys.argv[2:] or every)))

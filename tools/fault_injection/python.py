@@ -48,10 +48,10 @@ def sweep(
     return Campaign(title(scenario, what, kind, on), calls, [Outcome(*each) for each in found])
 
 
-def power(library: Path, folder: Path, *writers: str, sync: bool = True) -> list[Campaign]:
-    """The power fails before each call by which a file is replaced: by these writers, or all of `power`."""
+def power(library: Path, folder: Path, *sweeps: str, sync: bool = True) -> list[Campaign]:
+    """The power fails before each call by which a file is replaced: these sweeps of `power`, or all."""
     environment = _environment(library, "power") | {"ASCEND_EP_SYNC": str(int(sync))}
-    swept = _said(environment, "power", folder, *writers)
+    swept = _said(environment, "power", folder, *sweeps)
     return [
         Campaign(f"{name}, the power", calls, [Outcome(*each) for each in found])
         for name, calls, found in swept

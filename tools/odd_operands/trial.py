@@ -142,7 +142,7 @@ def _judged(wanted: Any, got: Any) -> tuple[str, str]:
     """The end of a finding, "" for none, and its detail."""
     if isinstance(got, Exception):
         said = f"{type(got).__name__}: {got}"[:160]
-        if not isinstance(got, AscendError | MemoryError | ValueError):
+        if not isinstance(got, AscendError):
             return "no code", said
         return ("", "") if isinstance(wanted, Exception) else ("refused", said)
     if isinstance(wanted, Exception):

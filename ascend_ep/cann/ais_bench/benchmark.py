@@ -10,10 +10,12 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, cast
 
 from numpy.typing import NDArray
 
+from ascend_ep import atomic_file
 from ascend_ep.cann import aclruntime
 from ascend_ep.cann.aclruntime.failure import Failure
 from ascend_ep.cann.aclruntime.shape_choice import parse_shapes, shape_text
@@ -208,8 +210,7 @@ def _settings_file(given: argparse.Namespace) -> str | None:
     path = os.path.join(given.output, "acl.json")
     try:
         os.makedirs(folder, 0o755, exist_ok=True)
-        with open(path, "w") as file:
-            file.write(json.dumps(_asked(given, folder), indent=4))
+        atomic_file.write(Path(path), json.dumps(_asked(given, folder), indent=4))
     except OSError as error:
         raise Failure("E45008", path, error.strerror) from None
     return path

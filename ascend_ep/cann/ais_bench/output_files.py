@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep import atomic_file
 from ascend_ep.cann.aclruntime.failure import Failure
 
 from .input_files import PADDING, Run
@@ -56,12 +57,11 @@ def _parts(output: NDArray[Any], count: int, axis: int) -> list[NDArray[Any]]:
 def write_array(path: str, array: NDArray[Any]) -> None:
     """Writes the array as the name of the file says. Raises Failure E45008."""
     try:
-        if path.endswith(".npy"):
-            np.save(path, array)
-        elif path.endswith(".txt"):
-            Path(path).write_text(_text(array))
-        else:
-            np.ascontiguousarray(array).tofile(path)
+        with atomic_file.replacing(Path(path), synced=False) as file:
+            if path.endswith(".npy"):
+                np.save(file, array)
+            else:
+                file.write(_text(array).encode() if path.endswith(".txt") else array.tobytes())
     except OSError as error:
         raise Failure("E45008", path, error.strerror) from None
 

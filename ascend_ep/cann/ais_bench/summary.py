@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ascend_ep import atomic_file
 from ascend_ep.cann.aclruntime.failure import Failure
 
 from .log import logger
@@ -104,7 +105,7 @@ class Summary:
     def write(self, path: str) -> None:
         """Writes all that is known as JSON. Raises Failure E45008."""
         try:
-            Path(path).write_text(json.dumps(self.infodict))
+            atomic_file.write(Path(path), json.dumps(self.infodict))
         except OSError as error:
             raise Failure("E45008", path, error.strerror) from None
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep import atomic_file
 from ascend_ep.cann import aclruntime
 from ascend_ep.cann.aclruntime.failure import Failure
 from ascend_ep.cann.ais_bench.input_files import read_file
@@ -108,7 +109,7 @@ def run_made_up(given: dict[str, str]) -> None:
     name, device = Path(given["om_path"]).stem, given.get("device_id", "0")
     line = f"[INFO] ave_throughputRate: {1000 * batch / mean:g}samples/s, ave_latency: {mean / batch:g}ms"
     path = _folder() / f"PureInfer_perf_of_{name}_in_device_{device}.txt"
-    path.write_text(f"{line}\n")
+    atomic_file.write(path, f"{line}\n")
     print(f"[INFO] PureInfer result saved in ./{path}")
     print(f"-----------------PureInfer Performance Summary------------------\n{line}")
     print("----------------------------------------------------------------")
@@ -145,7 +146,7 @@ def run_list(given: dict[str, str]) -> None:
         own = f" Interface throughputRate: {rate:g}," if name == "infer" else ""
         lines.append(f"[{name}] throughputRate: {rate:g},{own} moduleLatency: {spent:g}")
     path = _folder() / f"perf_{kind}_batchsize_{batch}_device_{device}.txt"
-    path.write_text("\n".join(lines) + "\n")
+    atomic_file.write(path, "\n".join(lines) + "\n")
     print("-----------------Performance Summary------------------")
     print("\n".join(lines))
     print("-----------------------------------------------------------")
@@ -177,8 +178,8 @@ def _feed(paths: Sequence[str], batch: int, desc: aclruntime.tensor_desc) -> Arr
 def _write(path: Path, array: Array, as_bytes: bool) -> None:
     try:
         if as_bytes:
-            np.ascontiguousarray(array).tofile(f"{path}.bin")
+            atomic_file.write(Path(f"{path}.bin"), array.tobytes(), synced=False)
         else:
-            Path(f"{path}.txt").write_text(as_rows(array))
+            atomic_file.write(Path(f"{path}.txt"), as_rows(array), synced=False)
     except OSError as error:
         raise Failure("E45008", os.fspath(path), error.strerror) from None

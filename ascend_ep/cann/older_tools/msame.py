@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep import atomic_file
 from ascend_ep.cann import aclruntime
 from ascend_ep.cann.aclruntime.failure import Failure
 from ascend_ep.cann.ais_bench.input_files import read_file
@@ -118,7 +119,7 @@ class Run:
         path = os.path.join(self.given["output"], "acl.json")
         try:
             os.makedirs(folder, exist_ok=True)
-            Path(path).write_text(json.dumps({section: {**asked, where: folder}}))
+            atomic_file.write(Path(path), json.dumps({section: {**asked, where: folder}}))
         except OSError as error:
             raise Failure("E45008", path, error.strerror) from None
         return path
@@ -206,10 +207,8 @@ class Run:
         for i, output in enumerate(outputs):
             path = os.path.join(self.folder, f"{name}_output_{i}.{'txt' if as_text else 'bin'}")
             try:
-                if as_text:
-                    Path(path).write_text(as_rows(output))
-                else:
-                    np.ascontiguousarray(output).tofile(path)
+                content = as_rows(output) if as_text else output.tobytes()
+                atomic_file.write(Path(path), content, synced=False)
             except OSError as error:
                 raise Failure("E45008", path, error.strerror) from None
         print("[INFO] output data success")

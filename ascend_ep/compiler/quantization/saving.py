@@ -31,7 +31,7 @@ def writing(target: Path) -> Iterator[None]:
     """Makes the folder of `target`, which the block writes. Raises AscendError E40002 for what the system
     refuses, E40001 for a name or content that no file can have."""
     try:
-        target.absolute().parent.mkdir(parents=True, exist_ok=True)
+        atomic_file.make_folder(target.absolute().parent)
         yield
     except AscendError:
         raise
@@ -43,10 +43,12 @@ def writing(target: Path) -> Iterator[None]:
 
 
 def save_onnx(model: onnx.ModelProto, path: str | os.PathLike[str]) -> Path:
-    """Writes a model, and makes its folder. Weights that are too many go to NAME.DIGEST.data beside it; those
-    of a model that was replaced are removed. Raises AscendError E40002, E40001."""
+    """Writes a model, and makes its folder. Weights that are too many go to NAME.DIGEST.data beside it, or
+    beside the file that a link leads to; those of a model that was replaced are removed. Raises AscendError
+    E40002, E40001."""
     target = Path(path)
     with writing(target):
+        target = Path(os.path.realpath(target)) if target.is_symlink() else target
         replaced = _weights_of(target)
         beside, is_new = None, False
         if sum(len(t.raw_data) for t in model.graph.initializer) > MOST_INSIDE:
@@ -61,7 +63,7 @@ def save_onnx(model: onnx.ModelProto, path: str | os.PathLike[str]) -> Path:
         for old in replaced - {beside}:
             with suppress(OSError):
                 old.unlink()
-    return target
+    return Path(path)
 
 
 def _with_weights_beside(model: onnx.ModelProto, target: Path) -> tuple[onnx.ModelProto, Path, bool]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep import atomic_file
 from ascend_ep.element_types import BFLOAT16, numpy_dtype
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
@@ -63,10 +64,11 @@ def _read_npy(path: Path) -> Array:
 
 def write_array(path: Path, array: Array) -> None:
     """A .npy or .bin file."""
-    if path.suffix == ".npy":
-        np.save(path, array)
-    else:
-        path.write_bytes(array.tobytes())
+    with atomic_file.replacing(path, synced=False) as file:
+        if path.suffix == ".npy":
+            np.save(file, array)
+        else:
+            file.write(array.tobytes())
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ def generate(host_files: Sequence[Path], folder: Path, show: Show) -> list[Path]
 
     Raises AscendError as build_kernel does, and E43202 where a project has no kernel.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    atomic_file.make_folder(folder)
     written: list[Path] = []
     sections: dict[str, list[str]] = {}
     prototypes = []

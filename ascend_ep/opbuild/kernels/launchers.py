@@ -35,7 +35,7 @@ def write_launchers(files: Sequence[Path], folder: Path) -> list[Path]:
 
     Raises AscendError E41010.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    atomic_file.make_folder(folder)
     made = []
     for number, path in enumerate(files):
         kernels = [k for k in kernels_of(path) if not k.template]

@@ -63,7 +63,7 @@ def _stage(staged: ExitStack, folder: Path, contents: Mapping[str, bytes]) -> li
         file = beside / str(number)
         file.write_bytes(data)
         file.chmod(0o755 if name.endswith(".so") else 0o644)
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        atomic_file.make_folder((folder / name).parent)
         moves.append((file, folder / name))
     return moves
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ascend_ep import atomic_file
 from ascend_ep.cann.soc import Soc
 from ascend_ep.codegen.c_source import Source
 from ascend_ep.codegen.compiled_library import CompiledLibrary
@@ -69,7 +70,7 @@ class Files:
 def check_writable(folder: Path, place: str = "--output") -> None:
     """Makes a folder if need be. Raises E43104 unless files can be made in it."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        atomic_file.make_folder(folder)
         with tempfile.NamedTemporaryFile(dir=folder, prefix=".ascend-op-"):
             pass
     except OSError as error:

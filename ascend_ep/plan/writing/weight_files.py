@@ -86,7 +86,7 @@ class WeightFiles:
             weights.write(io.BytesIO(), ref, 0)
         try:
             if full and not self._folder.is_dir():
-                self._folder.mkdir()
+                atomic_file.make_folder(self._folder)
                 self._made.append(self._folder)
             for group in ([full] if full else []) if self._combined else ([r] for r in full):
                 self._write_file(group, weights)
