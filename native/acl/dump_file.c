@@ -108,7 +108,8 @@ static void add_shape(message *m, uint32_t field, const asc_dump_value *v) {
 }
 
 static void add_tensor(message *m, const asc_dump_value *v, bool output) {
-    uint64_t type = types[type_row(v->dtype)].number, format = v->rank == 4 ? ASC_FORMAT_NCHW : ASC_FORMAT_ND;
+    uint64_t type = types[type_row(v->dtype)].number;
+    uint64_t format = v->known && v->rank == 4 ? ASC_FORMAT_NCHW : ASC_FORMAT_ND;
     message tensor = {0}, original = {0};
     add_number(&tensor, ASC_TENSOR_TYPE, type);
     add_number(&tensor, ASC_TENSOR_FORMAT, format);
