@@ -101,47 +101,42 @@ static const asc_def_tensor *def_of(const asc_dump *dump, const asc_model *model
     return origin ? asc_model_def_find(&dump->def, asc_model_string(model, origin->name)) : NULL;
 }
 
-static bool is_named(const asc_def_tensor *def, const char *layer) {
-    return def && strlen(layer) == def->op_bytes && !memcmp(layer, def->op, def->op_bytes);
-}
-
-/* By the instruction's own name, or that of an operator of the source model whose result it writes. */
+/* By the instruction's own name, or that of an operator of the source model whose result it writes. `layer` is a JSON
+ * string. */
 static bool makes_layer(const asc_dump *dump, const asc_model *model, const asc_insn *insn, const char *layer) {
-    if (!strcmp(asc_model_string(model, insn->name), layer)) return true;
-    for (uint32_t k = 0; k < insn->n_out; k++)
-        if (is_named(def_of(dump, model, value_of(model, insn, insn->n_in + k)), layer)) return true;
+    const char *own = asc_model_string(model, insn->name);
+    if (asc_json_is(layer, own, strlen(own))) return true;
+    for (uint32_t k = 0; k < insn->n_out; k++) {
+        const asc_def_tensor *def = def_of(dump, model, value_of(model, insn, insn->n_in + k));
+        if (def && asc_json_is(layer, def->op, def->op_bytes)) return true;
+    }
     return false;
-}
-
-static bool read_layer(const char *layers, size_t index, char *name, size_t room) {
-    const char *element = asc_json_element(layers, index);
-    if (!element) return false;
-    asc_json_text(element, name, room);
-    return true;
 }
 
 /* Copies that the converter added are of no operator, and aren't dumped. */
 static bool is_wanted(const asc_dump *dump, const asc_model *model, const asc_insn *insn) {
-    char layer[1024];
+    const char *layer;
     if (!*asc_model_string(model, insn->op_type)) return false;
-    for (size_t i = 0; dump->layers && read_layer(dump->layers, i, layer, sizeof layer); i++)
+    for (size_t i = 0; dump->layers && (layer = asc_json_element(dump->layers, i)); i++)
         if (makes_layer(dump, model, insn, layer)) return true;
     return !dump->layers;
 }
 
 static void check_layers(const asc_dump *dump, const asc_om *om) {
-    char layer[1024];
+    const char *layer;
+    char shown[1024];
     uint64_t count;
     asc_model_section(om->model, ASC_SEC_INSNS, &count);
-    for (size_t i = 0; dump->layers && read_layer(dump->layers, i, layer, sizeof layer); i++) {
+    for (size_t i = 0; dump->layers && (layer = asc_json_element(dump->layers, i)); i++) {
         bool found = false;
         for (uint32_t k = 0; !found && k < count; k++)
             found = makes_layer(dump, om->model, insn_of(om->model, k), layer);
-        if (!found)
-            fprintf(stderr,
-                    "[WARNING] [dump] layer [%s] isn't dumped: model [%s] has no such operator, or it was fused into "
-                    "the one behind it\n",
-                    layer, dump->name);
+        if (found) continue;
+        asc_json_text(layer, shown, sizeof shown);
+        fprintf(stderr,
+                "[WARNING] [dump] layer [%s] isn't dumped: model [%s] has no such operator, or it was fused into "
+                "the one behind it\n",
+                shown, dump->name);
     }
 }
 
@@ -172,49 +167,55 @@ static uint64_t now(void) {
     return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
-/* "ai.onnx::Softplus+ai.onnx::Cast" as "Softplus+Cast". */
-static void type_of(const asc_model *model, const asc_insn *insn, char *type, size_t room) {
-    size_t used = 0;
-    for (const char *at = asc_model_string(model, insn->op_type); *at && used + 1 < room;) {
+/* "ai.onnx::Softplus+ai.onnx::Cast" as "Softplus+Cast", which the caller frees; NULL: no memory. */
+static char *type_of(const asc_model *model, const asc_insn *insn) {
+    const char *at = asc_model_string(model, insn->op_type);
+    char *type = malloc(strlen(at) + 1), *end = type;
+    while (type && *at) {
         size_t part = strcspn(at, "+");
         const char *colon = memmem(at, part, "::", 2), *begin = colon ? colon + 2 : at;
-        used += (size_t)snprintf(type + used, room - used, "%s%.*s", used ? "+" : "", (int)(at + part - begin), begin);
-        at += part + (at[part] == '+');
+        size_t kept = part - (size_t)(begin - at);
+        memcpy(end, begin, kept);
+        end += kept;
+        at += part;
+        if (*at) *end++ = *at++;
     }
+    if (type) *end = 0;
+    return type;
 }
 
 /* Where the node has no name, as atc names the operator that makes its first result. */
-static void name_of(const asc_dump *dump, const asc_model *model, const asc_insn *insn, const char *type, char *name,
-                    size_t room) {
+static void set_name(const asc_dump *dump, const asc_model *model, const asc_insn *insn, asc_dumped *dumped) {
     const char *own = asc_model_string(model, insn->name);
     const asc_def_tensor *def = insn->n_out ? def_of(dump, model, value_of(model, insn, insn->n_in)) : NULL;
-    if (!*own && def)
-        snprintf(name, room, "%.*s", (int)def->op_bytes, def->op);
-    else
-        snprintf(name, room, "%s", *own ? own : type);
+    dumped->name = *own ? own : def ? def->op : dumped->type;
+    dumped->name_bytes = !*own && def ? def->op_bytes : strlen(dumped->name);
 }
 
 static void write_call(asc_dump_run *run, const asc_watched_call *call, const asc_insn *insn) {
     static atomic_ulong operators; /* tell files of single operators apart, which share a folder */
     const asc_dump_settings *settings = run->dump->settings;
     uint32_t n_out = 0;
-    char name[1024], type[256] = "";
-    type_of(call->model, insn, type, sizeof type);
-    name_of(run->dump, call->model, insn, type, name, sizeof name);
+    char *type = type_of(call->model, insn);
     asc_dump_value *outs = settings->outputs ? copy_operands(run, call, insn, true, &n_out) : NULL;
     asc_dumped dumped = {.type = type,
-                         .name = name,
                          .task = run->dump->single ? atomic_fetch_add(&operators, 1) : call->insn,
                          .time = now(),
                          .in = run->ins,
                          .out = outs,
                          .n_in = run->n_ins,
                          .n_out = n_out};
-    bool written = (settings->stats ? asc_dump_write_stats : asc_dump_write)(run->folder, &dumped);
+    bool written = type != NULL;
+    if (written) {
+        set_name(run->dump, call->model, insn, &dumped);
+        written = (settings->stats ? asc_dump_write_stats : asc_dump_write)(run->folder, &dumped);
+    } else
+        errno = ENOMEM;
     if (!written && !atomic_exchange(&run->dump->failed, true))
         fprintf(stderr, "[WARNING] [dump] of model [%s] is not whole: %s: %s\n", run->dump->name, run->folder,
                 strerror(errno));
     free_values(outs, n_out);
+    free(type);
 }
 
 static void watch(void *user, const asc_watched_call *call) {
