@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import ctypes
+import gc
 import json
 import re
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ import onnx
 import onnxruntime
 import pytest
 
+from ascend_ep.cann import aclruntime
 from ascend_ep.cann.older_tools.msame import main as msame
 from ascend_ep.cann.pyacl.library import path as library_path
 from ascend_ep.compiler.convert import convert
@@ -280,6 +283,13 @@ WRONG = [
     ({"dump_list": [{}], "dump_step": "3-1"}, "0|3-5|7"),
     ({"dump_list": {"model_name": "m"}}, "array"),
     ({"dump_list": [{"model_name": "m"}], "dump_debug": "on"}, "dump_debug"),
+    ({"dump_list": [{"model_name": "m"}], "dump_modes": "all"}, "no setting [dump_modes]"),
+    ({"dump_list": [{"model_nam": "m"}]}, "no setting [model_nam]"),
+    ({"dump_list": [{"model_name": 5}]}, '"model_name": TEXT'),
+    ({"dump_list": [{"layer": [{"a": 1}]}]}, '"layer": [TEXT'),
+    ({"dump_list": []}, "asks for nothing"),
+    ({"dump_op_switch": "off"}, "name models in dump_list"),
+    ({"dump_scene": "lite_exception", "dump_mode": "inputs"}, 'it is one of "output"'),
 ]
 
 
@@ -289,6 +299,47 @@ def test_wrong_settings(
 ) -> None:
     assert dump(**section)[0] == 100009
     assert said in acl.get_recent_err_msg()
+
+
+@pytest.mark.parametrize("section", ["[]", "null", '"on"', '{"dump_path": "\\q"}', '{"dump_path": "\\u12"}'])
+def test_what_is_no_section(acl: Any, bundles: dict[str, str], tmp_path: Path, section: str) -> None:
+    path = tmp_path / "acl.json"
+    path.write_text(f'{{"dump": {section}}}')
+    assert acl.mdl.init_dump() == 0
+    code = acl.mdl.set_dump(str(path))
+    assert acl.mdl.finalize_dump() == 0
+    assert code == (100006 if "\\" in section else 100009)
+    with pytest.raises(RuntimeError, match="E45003"):
+        aclruntime.InferenceSession(bundles["pair"], 0, aclruntime.session_options(acl_json_path=str(path)))
+
+
+def test_names_of_any_letters_and_length(
+    acl: Any, dump: Callable[..., tuple[int, Path]], tmp_path: Path
+) -> None:
+    """JSON writes what isn't ASCII as \\u and four digits, twice beyond the first plane."""
+    name = "层" * 400 + '"/\\/a\tb😀'
+    model = onnx.parser.parse_model(GATHER)
+    model.graph.node[0].name = name
+    onnx.save(model, tmp_path / "m.onnx")
+    file = tmp_path / ('模型"😀' + "m" * 200 + ".om")
+    convert(tmp_path / "m.onnx", ConvertOptions(sample_seed=None, codegen="off")).write(file)
+    code, folder = dump(dump_list=[{"model_name": "other"}, {"model_name": file.stem, "layer": [name]}])
+    assert code == 0
+    x, at = np.ones((4, 2), np.float32), np.array([0, 1, 3])
+    assert execute(acl, file, x, at) == [0]
+    (execution,) = folder.glob("*/0/*/*/0")
+    number, _, long_name = (execution / "mapping.csv").read_text().strip().partition(",")
+    assert len(long_name) > 1200
+    header, _, (output,) = dump_files.read(execution / number)
+    assert header.op_name == name
+    assert output.tolist() == x.tolist()
+
+
+def test_no_layers_are_all(acl: Any, dump: Callable[..., tuple[int, Path]], models: dict[str, Path]) -> None:
+    code, folder = dump(dump_list=[{"model_name": "gather", "layer": []}])
+    assert code == 0
+    assert execute(acl, models["gather"], np.ones((4, 2), np.float32), np.array([0, 1, 3])) == [0]
+    assert len(list(folder.glob("*/0/gather/*/0/*"))) == 2
 
 
 def test_calls_in_a_wrong_order(acl: Any, tmp_path: Path) -> None:
@@ -331,3 +382,48 @@ def test_msame_dumps(bundles: dict[str, str], tmp_path: Path) -> None:
     assert msame(["--model", bundles["pair"], "--output", str(tmp_path), "--dump", "true"]) == 0
     (path,) = tmp_path.glob("dump/*/0/pair/*/0/Cast.*")
     assert dump_files.read(path)[2][0].dtype == np.int32
+
+
+def test_msame_dumps_images_of_one_height(bundles: dict[str, str], tmp_path: Path) -> None:
+    words = ["--model", bundles["wide"], "--output", str(tmp_path), "--dump", "true", "--dymHW"]
+    assert msame([*words, "8,16"]) == 0
+    (path,) = tmp_path.glob("dump/*/0/wide/*/0/Neg.*")
+    assert dump_files.read(path)[2][0].shape == (1, 3, 8, 16)
+    assert msame([*words, "9,16"]) == 1
+
+
+def _session(bundle: str, tmp_path: Path, **section: Any) -> aclruntime.InferenceSession:
+    """One whose acl.json has such a section dump."""
+    path = tmp_path / "acl.json"
+    path.write_text(json.dumps({"dump": {"dump_path": str(tmp_path), "dump_list": [{}], **section}}))
+    return aclruntime.InferenceSession(bundle, 0, aclruntime.session_options(acl_json_path=str(path)))
+
+
+def test_a_session_dumps_in_every_thread(acl: Any, bundles: dict[str, str], tmp_path: Path) -> None:
+    """Threads need no device of their own, and keep what they have."""
+    session = _session(bundles["pair"], tmp_path)
+    own, _ = acl.rt.create_context(0)
+    feeds = [aclruntime.Tensor(np.ones((2, 4), np.float32)) for _ in range(2)]
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(session.run, ["s"], feeds).result()
+    session.run(["s"], feeds)
+    assert acl.rt.get_context() == (own, 0)
+    session.free_resource()
+    assert acl.rt.get_context() == (own, 0)
+    assert acl.rt.destroy_context(own) == 0
+    assert acl.rt.set_device(0) == 0
+    assert sorted(p.name for p in tmp_path.glob("*/0/*/*/*")) == ["0", "1"]
+
+
+def test_sessions_leave_ascendcl_as_it_was(acl: Any, bundles: dict[str, str], tmp_path: Path) -> None:
+    """One that is refused, and one that nobody closes."""
+    acl.init()
+    before = acl.finalize_reference()
+    with pytest.raises(RuntimeError, match=r"E45003.*100009.*no setting \[dump_mod\]") as refused:
+        _session(bundles["pair"], tmp_path, dump_mod="all")
+    assert f"fix: Correct [dump] in {tmp_path}/acl.json." in str(refused.value)
+    assert ".\n." not in str(refused.value)
+    _session(bundles["pair"], tmp_path)
+    gc.collect()
+    acl.init()
+    assert acl.finalize_reference() == before
