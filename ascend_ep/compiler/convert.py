@@ -43,6 +43,7 @@ from .claims import NATIVE, NOT_LOWERED, Claims, check_hosts
 from .conversion import Conversion
 from .convert_options import ConvertOptions, Source
 from .dump import MODEL, OFF, Dump, model_text
+from .origins import SourceNames, note_origins
 from .outputs import cast_outputs, read_half_inputs, select_outputs
 from .partition_table import partition_table
 from .pipeline import PLAN, TYPES, TypedModel, WholePlan, run_stage
@@ -80,7 +81,7 @@ def _convert(source: Source, options: ConvertOptions, dump: Dump) -> Conversion:
     registry = registry.beside([(domain, name) for domain, name, _ in model.functions])
     say_unused(registry)
     say_broken_proofs(registry, model)
-    names = node_names(model)
+    names = SourceNames.of(model)
     declare(model, options)
     insert_stored(model, options.preprocessing)
     dynamic = dynamic_metadata(model, options.aipp)
@@ -130,19 +131,19 @@ def _planned(
     model: ir.Model,
     registry: Registry,
     options: ConvertOptions,
-    names: set[str],
+    names: SourceNames,
     dump: Dump,
     where: str,
     ledger: Ledger,
     believe: bool = False,
 ) -> _Planned:
-    """The plan of a loaded model, whose nodes had these `names`. `believe` as in `infer_facts`."""
+    """The plan of a loaded model, which had these `names` as it was given. `believe` as in `infer_facts`."""
     known = KnownFacts(registry)
     if options.passes:
         changed = partial(_dump_model, dump) if dump.is_on else None
         model = run_passes(model, registry, ledger=ledger, facts=known, watch=changed)
         dump.model("simplified", model)
-    options.precision_lists.check_names(names | node_names(model))
+    options.precision_lists.check_names({*names.nodes, *node_names(model)})
     facts = _typed(model, known.of(model), registry, options, dump)
     if believe and may_believe(model):
         facts = infer_believing(model, registry, facts.constraints)
@@ -153,6 +154,7 @@ def _planned(
     plan.profiles = [{s: n for s, n in p.items() if s in plan.symbols} for p in options.profiles]
     of_calls = ledger.fresh()
     run_stage(PLAN, WholePlan(plan, options, of_calls), dump)
+    optional("origins of values", partial(note_origins, plan, model, facts, names), otherwise=None)
     return _Planned(plan, model, facts, semantics, parts, (*fusions, *of_calls.outcomes))
 
 
@@ -165,7 +167,7 @@ def _plan_apart(
     plan: Plan,
     registry: Registry,
     options: ConvertOptions,
-    names: set[str],
+    names: SourceNames,
     where: str,
     ledger: Ledger,
 ) -> Plan | None:

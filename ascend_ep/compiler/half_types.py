@@ -20,6 +20,8 @@ from ascend_ep.plan.plan import TensorSource, elements
 from ascend_ep.plan.plan_builder import PlanBuilder
 
 HALF_TYPES = frozenset({FLOAT16, BFLOAT16})
+#: End the names of a tensor's other forms: float32, before it is rounded and after.
+BEFORE_ROUNDING, WIDENED = "/before_rounding", "/float32"
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +68,7 @@ def _wide_input(operand: Operand, b: PlanBuilder) -> Operand:
 
     def make() -> Operand:
         constant = None if operand.constant is None else Widened(operand.constant, operand.dtype)
-        wide = replace(operand, name=f"{operand.name}/float32", dtype=FLOAT32, constant=constant)
+        wide = replace(operand, name=operand.name + WIDENED, dtype=FLOAT32, constant=constant)
         if constant is None:
             made = b.temp(FLOAT32, operand.dims)
             made.name = wide.name
@@ -78,4 +80,4 @@ def _wide_input(operand: Operand, b: PlanBuilder) -> Operand:
 
 
 def _wide_output(operand: Operand) -> Operand:
-    return replace(operand, name=f"{operand.name}/before_rounding", dtype=FLOAT32)
+    return replace(operand, name=operand.name + BEFORE_ROUNDING, dtype=FLOAT32)

@@ -40,6 +40,7 @@ def select_outputs(model: ir.Model, names: Sequence[str]) -> None:
 
 #: atc's names of element types.
 _TYPES = {row.atc: ir.DataType(n) for n, row in ELEMENT_TYPES.items() if row.atc}
+BEFORE_CAST = "/before_cast"  # ends the name of what an output is cast from
 
 
 def cast_outputs(model: ir.Model, facts: Facts, types: Mapping[str, str]) -> None:
@@ -66,7 +67,7 @@ def _key(value: ir.Value) -> str:
 
 def _cast(graph: ir.Graph, value: ir.Value, dtype: ir.DataType) -> None:
     name = value.name
-    value.name = f"{name}/before_cast"
+    value.name = f"{name}{BEFORE_CAST}"
     made = ir.Value(name=name, shape=value.shape, type=ir.TensorType(dtype))
     graph.append(
         ir.Node("", "Cast", [value], [ir.AttrInt64("to", dtype.value)], outputs=[made], name=f"{name}/cast")

@@ -65,6 +65,9 @@ class Ref:
     """A value of the plan: dtype (ONNX number) and dims, and where its memory comes from.
 
     strides (elements) is None when contiguous. A VIEW's base is never itself a view.
+
+    `last` and `origin` are what dumps say of it, as in asc_origin.h: 1 or more where channels are last, and
+    the name of a tensor of the model ("": none); None where nothing is known.
     """
 
     name: str
@@ -75,6 +78,8 @@ class Ref:
     offset: Dim = 0
     strides: tuple[Dim, ...] | None = None
     weight: Weight | None = None
+    last: int = 0
+    origin: str | None = None
 
     @property
     def rank(self) -> int:

@@ -18,7 +18,6 @@ struct asc_dump {
     char name[256];
     const char *layers; /* in the settings; NULL: all */
     bool single;
-    uint64_t n_values;
     atomic_ulong executions;
     atomic_bool failed; /* it was said that a file can't be written */
 };
@@ -27,7 +26,6 @@ struct asc_dump_run {
     asc_dump *dump;
     const asc_om *om;
     char folder[PATH_MAX];
-    uint8_t *last;       /* of the model's values: channels are last */
     asc_dump_value *ins; /* of the call at hand; copied before it, since it may write over them */
     uint32_t n_ins;
 };
@@ -59,7 +57,6 @@ asc_dump *asc_dump_new(const asc_om *om, bool single) {
     dump->single = single;
     snprintf(dump->name, sizeof dump->name, "%s", name);
     asc_dump_file_name(dump->name);
-    asc_model_section(om->model, ASC_SEC_VALUES, &dump->n_values);
     check_layers(dump, om);
     return dump;
 }
@@ -78,90 +75,72 @@ static const asc_insn *insn_of(const asc_model *model, uint32_t index) {
     return (const asc_insn *)asc_model_section(model, ASC_SEC_INSNS, &ignored) + index;
 }
 
-static const asc_value *values_of(const asc_model *model) {
-    uint64_t ignored;
-    return asc_model_section(model, ASC_SEC_VALUES, &ignored);
-}
-
 /* The value of an operand, inputs before outputs; ASC_NONE: it is absent. */
 static uint32_t value_of(const asc_model *model, const asc_insn *insn, uint32_t operand) {
     uint64_t ignored;
     return ((const uint32_t *)asc_model_section(model, ASC_SEC_INDICES, &ignored))[insn->first_operand + operand];
 }
 
+/* What the bundle says of a value; NULL: nothing. */
+static const asc_origin *origin_of(const asc_model *model, uint32_t value) {
+    uint64_t count;
+    const asc_origin *records = asc_model_section(model, ASC_SEC_ORIGINS, &count);
+    for (uint64_t begin = 0, end = count; begin < end;) {
+        uint64_t middle = begin + (end - begin) / 2;
+        if (records[middle].value == value) return &records[middle];
+        if (records[middle].value < value)
+            begin = middle + 1;
+        else
+            end = middle;
+    }
+    return NULL;
+}
+
 static const asc_def_tensor *def_of(const asc_dump *dump, const asc_model *model, uint32_t value) {
-    return value == ASC_NONE ? NULL
-                             : asc_model_def_find(&dump->def, asc_model_string(model, values_of(model)[value].name));
+    const asc_origin *origin = origin_of(model, value);
+    return origin ? asc_model_def_find(&dump->def, asc_model_string(model, origin->name)) : NULL;
 }
 
-static bool is_named(const asc_def_tensor *def, const char *layer) {
-    return def && strlen(layer) == def->op_bytes && !memcmp(layer, def->op, def->op_bytes);
-}
-
-/* By the instruction's own name, or that of an operator of the source model whose result it writes. */
+/* By the instruction's own name, or that of an operator of the source model whose result it writes. `layer` is a JSON
+ * string. */
 static bool makes_layer(const asc_dump *dump, const asc_model *model, const asc_insn *insn, const char *layer) {
-    if (!strcmp(asc_model_string(model, insn->name), layer)) return true;
-    for (uint32_t k = 0; k < insn->n_out; k++)
-        if (is_named(def_of(dump, model, value_of(model, insn, insn->n_in + k)), layer)) return true;
+    const char *own = asc_model_string(model, insn->name);
+    if (asc_json_is(layer, own, strlen(own))) return true;
+    for (uint32_t k = 0; k < insn->n_out; k++) {
+        const asc_def_tensor *def = def_of(dump, model, value_of(model, insn, insn->n_in + k));
+        if (def && asc_json_is(layer, def->op, def->op_bytes)) return true;
+    }
     return false;
-}
-
-static bool read_layer(const char *layers, size_t index, char *name, size_t room) {
-    const char *element = asc_json_element(layers, index);
-    if (!element) return false;
-    asc_json_text(element, name, room);
-    return true;
 }
 
 /* Copies that the converter added are of no operator, and aren't dumped. */
 static bool is_wanted(const asc_dump *dump, const asc_model *model, const asc_insn *insn) {
-    char layer[1024];
+    const char *layer;
     if (!*asc_model_string(model, insn->op_type)) return false;
-    for (size_t i = 0; dump->layers && read_layer(dump->layers, i, layer, sizeof layer); i++)
+    for (size_t i = 0; dump->layers && (layer = asc_json_element(dump->layers, i)); i++)
         if (makes_layer(dump, model, insn, layer)) return true;
     return !dump->layers;
 }
 
 static void check_layers(const asc_dump *dump, const asc_om *om) {
-    char layer[1024];
+    const char *layer;
+    char shown[1024];
     uint64_t count;
     asc_model_section(om->model, ASC_SEC_INSNS, &count);
-    for (size_t i = 0; dump->layers && read_layer(dump->layers, i, layer, sizeof layer); i++) {
+    for (size_t i = 0; dump->layers && (layer = asc_json_element(dump->layers, i)); i++) {
         bool found = false;
         for (uint32_t k = 0; !found && k < count; k++)
             found = makes_layer(dump, om->model, insn_of(om->model, k), layer);
-        if (!found)
-            fprintf(stderr,
-                    "[WARNING] [dump] layer [%s] isn't dumped: model [%s] has no such operator, or it was fused into "
-                    "the one behind it\n",
-                    layer, dump->name);
+        if (found) continue;
+        asc_json_text(layer, shown, sizeof shown);
+        fprintf(stderr,
+                "[WARNING] [dump] layer [%s] isn't dumped: model [%s] has no such operator, or it was fused into "
+                "the one behind it\n",
+                shown, dump->name);
     }
 }
 
 /* ---- calls ----------------------------------------------------------------------------------------------- */
-
-/* Whether channels of an operand are last: of a view that changes nothing, those of its base. */
-static bool is_last(const asc_dump_run *run, const asc_model *model, uint32_t value) {
-    const asc_value *values = values_of(model);
-    while (value != ASC_NONE && values[value].kind == ASC_VALUE_VIEW && values[value].first_stride == ASC_NONE)
-        value = values[value].base;
-    return value != ASC_NONE && run->last && value < run->dump->n_values && run->last[value];
-}
-
-/* Notes of the outputs whether their channels are last: kernels for such images say so by their names, others keep
- * the order of what they read. */
-static void note_outputs(asc_dump_run *run, const asc_watched_call *call, const asc_insn *insn) {
-    const char *kernel = asc_model_string(call->model, insn->kernel);
-    bool last = strstr(kernel, "_last") || strstr(kernel, "winograd");
-    if (!run->last || call->model != run->om->model) return;
-    for (uint32_t k = 0; !last && k < insn->n_in && k < call->n_in; k++)
-        last = call->in[k].rank >= 3 && is_last(run, call->model, value_of(call->model, insn, k));
-    for (uint32_t k = 0; k < insn->n_out && k < call->n_out; k++) {
-        uint32_t value = value_of(call->model, insn, insn->n_in + k);
-        if (value == ASC_NONE) continue;
-        run->last[value] = asc_dump_is_last(&call->out[k], def_of(run->dump, call->model, value), last);
-    }
-}
 
 static asc_dump_value *copy_operands(const asc_dump_run *run, const asc_watched_call *call, const asc_insn *insn,
                                      bool outputs, uint32_t *count) {
@@ -172,9 +151,7 @@ static asc_dump_value *copy_operands(const asc_dump_run *run, const asc_watched_
     *count = made ? n : 0;
     for (uint32_t k = 0; k < *count; k++) {
         uint32_t value = k < known ? value_of(call->model, insn, first + k) : ASC_NONE;
-        bool same = call->model == run->om->model;
-        made[k] =
-            asc_dump_copy(&tensors[k], def_of(run->dump, call->model, value), same && is_last(run, call->model, value));
+        made[k] = asc_dump_copy(&tensors[k], origin_of(call->model, value), def_of(run->dump, call->model, value));
     }
     return made;
 }
@@ -190,42 +167,55 @@ static uint64_t now(void) {
     return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
 }
 
-/* "ai.onnx::Conv" without the domain. */
-static const char *type_of(const asc_model *model, const asc_insn *insn) {
-    const char *type = asc_model_string(model, insn->op_type), *colon = strstr(type, "::");
-    return colon ? colon + 2 : type;
+/* "ai.onnx::Softplus+ai.onnx::Cast" as "Softplus+Cast", which the caller frees; NULL: no memory. */
+static char *type_of(const asc_model *model, const asc_insn *insn) {
+    const char *at = asc_model_string(model, insn->op_type);
+    char *type = malloc(strlen(at) + 1), *end = type;
+    while (type && *at) {
+        size_t part = strcspn(at, "+");
+        const char *colon = memmem(at, part, "::", 2), *begin = colon ? colon + 2 : at;
+        size_t kept = part - (size_t)(begin - at);
+        memcpy(end, begin, kept);
+        end += kept;
+        at += part;
+        if (*at) *end++ = *at++;
+    }
+    if (type) *end = 0;
+    return type;
 }
 
 /* Where the node has no name, as atc names the operator that makes its first result. */
-static void name_of(const asc_dump *dump, const asc_model *model, const asc_insn *insn, char *name, size_t room) {
+static void set_name(const asc_dump *dump, const asc_model *model, const asc_insn *insn, asc_dumped *dumped) {
     const char *own = asc_model_string(model, insn->name);
     const asc_def_tensor *def = insn->n_out ? def_of(dump, model, value_of(model, insn, insn->n_in)) : NULL;
-    if (!*own && def)
-        snprintf(name, room, "%.*s", (int)def->op_bytes, def->op);
-    else
-        snprintf(name, room, "%s", *own ? own : type_of(model, insn));
+    dumped->name = *own ? own : def ? def->op : dumped->type;
+    dumped->name_bytes = !*own && def ? def->op_bytes : strlen(dumped->name);
 }
 
 static void write_call(asc_dump_run *run, const asc_watched_call *call, const asc_insn *insn) {
     static atomic_ulong operators; /* tell files of single operators apart, which share a folder */
     const asc_dump_settings *settings = run->dump->settings;
     uint32_t n_out = 0;
-    char name[1024];
-    name_of(run->dump, call->model, insn, name, sizeof name);
+    char *type = type_of(call->model, insn);
     asc_dump_value *outs = settings->outputs ? copy_operands(run, call, insn, true, &n_out) : NULL;
-    asc_dumped dumped = {.type = type_of(call->model, insn),
-                         .name = name,
+    asc_dumped dumped = {.type = type,
                          .task = run->dump->single ? atomic_fetch_add(&operators, 1) : call->insn,
                          .time = now(),
                          .in = run->ins,
                          .out = outs,
                          .n_in = run->n_ins,
                          .n_out = n_out};
-    bool written = (settings->stats ? asc_dump_write_stats : asc_dump_write)(run->folder, &dumped);
+    bool written = type != NULL;
+    if (written) {
+        set_name(run->dump, call->model, insn, &dumped);
+        written = (settings->stats ? asc_dump_write_stats : asc_dump_write)(run->folder, &dumped);
+    } else
+        errno = ENOMEM;
     if (!written && !atomic_exchange(&run->dump->failed, true))
         fprintf(stderr, "[WARNING] [dump] of model [%s] is not whole: %s: %s\n", run->dump->name, run->folder,
                 strerror(errno));
     free_values(outs, n_out);
+    free(type);
 }
 
 static void watch(void *user, const asc_watched_call *call) {
@@ -237,7 +227,6 @@ static void watch(void *user, const asc_watched_call *call) {
         if (wanted && settings->inputs) run->ins = copy_operands(run, call, insn, false, &run->n_ins);
         return;
     }
-    note_outputs(run, call, insn);
     if (wanted && (settings->exceptions ? call->code != ASC_OK : call->code == ASC_OK)) write_call(run, call, insn);
     free_values(run->ins, run->n_ins);
     run->ins = NULL;
@@ -254,7 +243,6 @@ asc_dump_run *asc_dump_run_begin(asc_dump *dump, const asc_om *om, int32_t devic
     if (!run) return NULL;
     run->dump = dump;
     run->om = om;
-    run->last = calloc(dump->n_values + 1, 1);
     if (s->exceptions)
         snprintf(run->folder, sizeof run->folder, "%s/extra-info/data-dump/%d", s->folder, (int)device);
     else if (dump->single)
@@ -270,6 +258,5 @@ void asc_dump_run_end(asc_dump_run *run) {
     if (!run) return;
     asc_watch_calls(NULL, NULL);
     free_values(run->ins, run->n_ins);
-    free(run->last);
     free(run);
 }

@@ -108,7 +108,8 @@ static void add_shape(message *m, uint32_t field, const asc_dump_value *v) {
 }
 
 static void add_tensor(message *m, const asc_dump_value *v, bool output) {
-    uint64_t type = types[type_row(v->dtype)].number, format = v->rank == 4 ? ASC_FORMAT_NCHW : ASC_FORMAT_ND;
+    uint64_t type = types[type_row(v->dtype)].number;
+    uint64_t format = v->known && v->rank == 4 ? ASC_FORMAT_NCHW : ASC_FORMAT_ND;
     message tensor = {0}, original = {0};
     add_number(&tensor, ASC_TENSOR_TYPE, type);
     add_number(&tensor, ASC_TENSOR_FORMAT, format);
@@ -131,7 +132,7 @@ static message describe(const asc_dumped *d) {
     add_number(&m, ASC_DATA_TIME, d->time);
     for (uint32_t i = 0; i < d->n_out; i++) add_tensor(&m, &d->out[i], true);
     for (uint32_t i = 0; i < d->n_in; i++) add_tensor(&m, &d->in[i], false);
-    add_block(&m, ASC_DATA_OP_NAME, d->name, strlen(d->name));
+    add_block(&m, ASC_DATA_OP_NAME, d->name, d->name_bytes);
     return m;
 }
 
@@ -175,7 +176,7 @@ static bool note_long_name(const char *folder, const asc_dumped *d, const char *
 
 FILE *asc_dump_open(const char *folder, const asc_dumped *d, const char *suffix) {
     char path[PATH_MAX], number[64];
-    size_t room = strlen(d->type) + strlen(d->name) + 128;
+    size_t room = strlen(d->type) + d->name_bytes + 128;
     char *name = malloc(room);
     FILE *file = NULL;
     if (!name || !make_folders(folder)) {
@@ -184,7 +185,7 @@ FILE *asc_dump_open(const char *folder, const asc_dumped *d, const char *suffix)
     }
     int typed = snprintf(name, room, "%s", d->type);
     asc_dump_file_name(name);
-    snprintf(name + typed, room - (size_t)typed, ".%s", d->name);
+    snprintf(name + typed, room - (size_t)typed, ".%.*s", (int)d->name_bytes, d->name);
     asc_dump_file_name(name + typed + 1);
     size_t used = strlen(name);
     snprintf(name + used, room - used, ".%" PRIu64 ".%" PRIu64 ".%" PRIu64 "%s", d->task, d->stream, d->time, suffix);
@@ -193,7 +194,8 @@ FILE *asc_dump_open(const char *folder, const asc_dumped *d, const char *suffix)
     if (ready && (size_t)snprintf(path, sizeof path, "%s/%s", folder, is_long ? number : name) < sizeof path) {
         int descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
         file = descriptor < 0 ? NULL : fdopen(descriptor, "wb");
-    }
+    } else if (ready)
+        errno = ENAMETOOLONG;
     free(name);
     return file;
 }

@@ -9,6 +9,7 @@
 /* What an operator read and wrote, and how its file is named. */
 typedef struct asc_dumped {
     const char *type, *name;
+    size_t name_bytes; /* of the name, which isn't terminated */
     uint64_t task, stream;
     uint64_t time; /* microseconds since 1970 */
     const asc_dump_value *in, *out;

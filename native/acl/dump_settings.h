@@ -28,7 +28,7 @@ void asc_dump_settings_release(asc_dump_settings *settings);
 /* Whether execution `step`, from 0, is one of dump_step's. */
 bool asc_dump_settings_step(const asc_dump_settings *settings, uint64_t step);
 
-/* Which layers of a model are wanted, by the model's file or its own name. `layers` is the JSON array of their names,
+/* Which layers of a model are wanted, by the model's file or its own name. `layers` is the JSON array of their names;
  * NULL: all. Returns the name under which the model was found; NULL: it is not to be dumped. */
 const char *asc_dump_settings_model(const asc_dump_settings *settings, const char *file, const char *own,
                                     const char **layers);

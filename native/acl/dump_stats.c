@@ -30,7 +30,7 @@ static numbers measure(const asc_dump_value *v, aclDataType type) {
 static void write_line(FILE *file, const char *side, uint32_t index, const asc_dump_value *v) {
     aclDataType type = asc_acl_type(v->dtype);
     fprintf(file, "%s,%u,%zu,%s,%s,", side, index, v->bytes, asc_dump_type_name(v->dtype),
-            v->rank == 4 ? "NCHW" : "ND");
+            v->known && v->rank == 4 ? "NCHW" : "ND");
     for (int32_t i = 0; i < v->rank; i++) fprintf(file, "%s%lld", i ? "x" : "", (long long)v->dims[i]);
     if (!asc_is_number(type) || !v->bytes) {
         fputs(",,,,,,,\n", file);

@@ -12,37 +12,6 @@ static int64_t count_of(const int64_t *dims, int32_t rank) {
     return n;
 }
 
-static bool fits(int64_t declared, int64_t seen) {
-    return declared < 0 || declared == seen;
-}
-
-static bool is_plain(const asc_tensor *t, const asc_def_tensor *def) {
-    bool same = t->rank == def->rank;
-    for (int32_t i = 0; same && i < t->rank; i++) same = fits(def->dims[i], t->dims[i]);
-    return same;
-}
-
-static bool may_be_last(const asc_tensor *t, const asc_def_tensor *def) {
-    int32_t r = t->rank;
-    bool same = r == def->rank && r >= 3 && fits(def->dims[0], t->dims[0]) && fits(def->dims[1], t->dims[r - 1]);
-    for (int32_t i = 1; same && i < r - 1; i++) same = fits(def->dims[i + 1], t->dims[i]);
-    return same;
-}
-
-/* Whether the model declares all dims, with as many elements in all. */
-static bool is_as_large(const asc_tensor *t, const asc_def_tensor *def) {
-    for (int32_t i = 0; i < def->rank; i++)
-        if (def->dims[i] < 0) return false;
-    return def->rank >= 0 && count_of(def->dims, def->rank) == count_of(t->dims, t->rank);
-}
-
-bool asc_dump_is_last(const asc_tensor *seen, const asc_def_tensor *def, bool last) {
-    if (!def || def->rank < 3) return false;
-    bool plain = is_plain(seen, def), other = may_be_last(seen, def);
-    if (plain != other) return other;
-    return last && (plain || is_as_large(seen, def));
-}
-
 /* ---- bytes ----------------------------------------------------------------------------------------- */
 
 static void gather(const asc_tensor *t, size_t size, char *out) {
@@ -85,17 +54,11 @@ static void move_channels(const char *from, char *to, int64_t n, int64_t spatial
                 memcpy(to, from + (s * channels + c) * (int64_t)size, size);
 }
 
-/* The dims that the model has, where the kernel's hold as many elements. */
-static void set_dims(asc_dump_value *v, const asc_tensor *seen, bool last) {
-    v->rank = seen->rank;
-    memcpy(v->dims, seen->dims, sizeof v->dims);
-    if (v->def && is_as_large(seen, v->def)) {
-        v->rank = v->def->rank;
-        memcpy(v->dims, v->def->dims, sizeof v->dims);
-    } else if (last) {
-        v->dims[1] = seen->dims[seen->rank - 1];
-        for (int32_t i = 2; i < seen->rank; i++) v->dims[i] = seen->dims[i - 1];
-    }
+/* The model's dims of an image [N, .., W / last, last C]. */
+static void set_image_dims(asc_dump_value *v, const asc_tensor *seen, int64_t last) {
+    v->dims[1] = seen->dims[seen->rank - 1] / last;
+    for (int32_t i = 2; i < seen->rank; i++) v->dims[i] = seen->dims[i - 1];
+    v->dims[seen->rank - 1] *= last;
 }
 
 static char *plain_bytes(const asc_tensor *seen, size_t size, size_t bytes) {
@@ -109,11 +72,13 @@ static char *plain_bytes(const asc_tensor *seen, size_t size, size_t bytes) {
     return made;
 }
 
-asc_dump_value asc_dump_copy(const asc_tensor *seen, const asc_def_tensor *def, bool last) {
-    asc_dump_value v = {.dtype = seen->dtype, .def = def};
+asc_dump_value asc_dump_copy(const asc_tensor *seen, const asc_origin *origin, const asc_def_tensor *def) {
+    asc_dump_value v = {.dtype = seen->dtype, .rank = seen->rank, .known = origin != NULL, .def = def};
     size_t size = asc_dtype_bytes(seen->dtype);
-    last = asc_dump_is_last(seen, def, last);
-    set_dims(&v, seen, last);
+    int64_t joined = origin ? origin->last : 0;
+    bool last = joined && seen->rank >= 3 && seen->dims[seen->rank - 1] % joined == 0;
+    memcpy(v.dims, seen->dims, sizeof v.dims);
+    if (last) set_image_dims(&v, seen, joined);
     v.bytes = size * (size_t)count_of(seen->dims, seen->rank);
     char *made = plain_bytes(seen, size, v.bytes), *moved = made && last ? malloc(v.bytes) : NULL;
     if (moved) {

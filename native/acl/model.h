@@ -37,7 +37,7 @@ typedef struct asc_sizes {
 typedef struct asc_om {
     atomic_uint uses;
     uint32_t id;           /* 0: described only */
-    char file[128];        /* its name without folders and ending; "": from memory */
+    char file[256];        /* its name without folders and ending; "": from memory */
     struct asc_dump *dump; /* what is dumped of it; NULL: nothing */
     aclrtContext context;
     asc_model *model;

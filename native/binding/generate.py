@@ -1,8 +1,8 @@
 """Writes the C source of the cffi module `ascend_ep.runtime._rt`.
 
-The declarations are those of ascend_rt.h, asc_plan.h, asc_frame.h, asc_trace.h and onnxruntime/callbacks.h
-between their cffi:begin and cffi:end marks, so the C compiler checks every one of them against the header
-itself.
+The declarations are those of ascend_rt.h, asc_origin.h, asc_plan.h, asc_frame.h, asc_trace.h and
+onnxruntime/callbacks.h between their cffi:begin and cffi:end marks, so the C compiler checks every one of them
+against the header itself.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def python_functions(header: Path) -> str:
 def main(target: str) -> None:
     ffi = cffi.FFI()
     source = ""
-    for header in ("ascend_rt.h", "asc_plan.h", "asc_frame.h", "asc_trace.h"):
+    for header in ("ascend_rt.h", "asc_origin.h", "asc_plan.h", "asc_frame.h", "asc_trace.h"):
         ffi.cdef(declarations(NATIVE / "include" / header))
         source += f'#include "{header}"\n'
     callbacks = NATIVE / "onnxruntime" / "callbacks.h"

@@ -30,6 +30,7 @@ static const section_rule RULES[ASC_SECTION_KINDS] = {
     [ASC_SEC_CONSTRAINTS] = {sizeof(asc_constraint), ASC_MAX_CONSTRAINTS, 0},
     [ASC_SEC_APART] = {1, UINT32_MAX, 1},
     [ASC_SEC_APART_HOST] = {1, UINT32_MAX, 1},
+    [ASC_SEC_ORIGINS] = {sizeof(asc_origin), ASC_MAX_VALUES, 0},
 };
 #define MAX_SECTIONS 64
 #define MAX_STRIDE 4096

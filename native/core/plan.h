@@ -2,6 +2,7 @@
 #ifndef ASC_CORE_PLAN_H
 #define ASC_CORE_PLAN_H
 
+#include "asc_origin.h"
 #include "bundle.h"
 
 /* Limits that keep loading and binding of any file linear and small. */
@@ -27,7 +28,7 @@
 #define ASC_MAX_WEIGHT_FILES (1u << 14) /* each takes two of the 65530 mappings that a process may have */
 #define ASC_MAX_WEIGHT_FILE_BYTES (1ull << 46)
 
-#define ASC_SECTION_KINDS (ASC_SEC_APART_HOST + 1)
+#define ASC_SECTION_KINDS (ASC_SEC_ORIGINS + 1)
 
 typedef struct asc_table {
     const void *data;
@@ -64,6 +65,7 @@ ASC_PLAN_TABLE(samples, asc_sample, ASC_SEC_SAMPLES)
 ASC_PLAN_TABLE(profile_sizes, asc_profile_size, ASC_SEC_PROFILES)
 ASC_PLAN_TABLE(weight_files, asc_weight_file, ASC_SEC_WEIGHT_FILES)
 ASC_PLAN_TABLE(constraints, asc_constraint, ASC_SEC_CONSTRAINTS)
+ASC_PLAN_TABLE(origins, asc_origin, ASC_SEC_ORIGINS)
 
 /* The string at an offset; "" beyond the section. */
 static inline const char *asc_plan_string(const asc_plan *p, uint32_t offset) {
@@ -88,6 +90,7 @@ int32_t asc_verify_ranges(const asc_plan *plan, asc_status *status);
 int32_t asc_verify_edges(const asc_plan *plan, asc_status *status);
 int32_t asc_verify_profiles(const asc_plan *plan, asc_status *status);
 int32_t asc_verify_constraints(const asc_plan *plan, asc_status *status);
+int32_t asc_verify_origins(const asc_plan *plan, asc_status *status);
 /* Notes the instruction a failure belongs to. */
 void asc_blame(asc_status *status, const asc_plan *plan, uint32_t insn);
 /* Bytes of a weight of these dims in its layout; returns 0 when they overflow. */

@@ -47,6 +47,8 @@ static int names_are_good(const asc_plan *p) {
         if (!is_name(p, asc_plan_weight_files(p)[i].name)) return 0;
     for (uint32_t i = 0; i < asc_plan_n_constraints(p); i++)
         if (!is_text(p, asc_plan_constraints(p)[i].text)) return 0;
+    for (uint32_t i = 0; i < asc_plan_n_origins(p); i++)
+        if (!is_name(p, asc_plan_origins(p)[i].name)) return 0;
     for (uint32_t i = 0; i < asc_plan_n_attrs(p); i++) {
         const asc_attr_record *a = &asc_plan_attrs(p)[i];
         if (!is_name(p, a->name) || (a->kind == ASC_ATTR_STRING && !is_text(p, a->first))) return 0;
@@ -181,6 +183,17 @@ int32_t asc_verify_segments(const asc_plan *plan, const asc_frame *frame, const 
     return ASC_OK;
 }
 
+/* Records are in the order of their values; an image has three axes or more. */
+int32_t asc_verify_origins(const asc_plan *plan, asc_status *status) {
+    const asc_origin *o = asc_plan_origins(plan);
+    for (uint32_t i = 0; i < asc_plan_n_origins(plan); i++) {
+        int known = o[i].value < asc_plan_n_values(plan) && (!i || o[i].value > o[i - 1].value);
+        if (!known || (o[i].last && asc_plan_values(plan)[o[i].value].rank < 3))
+            return asc_failf(status, ASC_E_FORMAT, "the record of a value's origin %u is malformed", i);
+    }
+    return ASC_OK;
+}
+
 int32_t asc_plan_verify(asc_plan *plan, const asc_frame *frame, const uint8_t *file, int32_t isa, asc_status *status) {
     int32_t code = asc_verify_names(plan, status);
     if (code == ASC_OK) code = asc_verify_dims(plan, status);
@@ -190,6 +203,7 @@ int32_t asc_plan_verify(asc_plan *plan, const asc_frame *frame, const uint8_t *f
     if (code == ASC_OK) code = asc_verify_weight_files(plan, status);
     if (code == ASC_OK) code = asc_verify_segments(plan, frame, file, status);
     if (code == ASC_OK) code = asc_verify_values(plan, status);
+    if (code == ASC_OK) code = asc_verify_origins(plan, status);
     if (code == ASC_OK) code = asc_verify_insns(plan, isa, status);
     if (code == ASC_OK) code = asc_verify_edges(plan, status);
     return code;

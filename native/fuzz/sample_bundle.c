@@ -116,6 +116,8 @@ uint8_t *sample_bundle(uint64_t *size) {
     }
     asc_constraint constraint = {n, n, 1, bb_string(&b, "'N' is itself")};
     bb_add(&b, ASC_SEC_CONSTRAINTS, &constraint);
+    asc_origin origin = {1, bb_string(&b, "y"), 0};
+    bb_add(&b, ASC_SEC_ORIGINS, &origin);
     asc_meta meta = {.key = bb_string(&b, "producer"), .value = bb_string(&b, "a test")};
     bb_add(&b, ASC_SEC_META, &meta);
     bb_bytes file = bb_finish(&b);

@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "asc_origin.h"
 #include "ascend_rt.h"
 
-#define BB_KINDS (ASC_SEC_APART_HOST + 1)
+#define BB_KINDS (ASC_SEC_ORIGINS + 1)
 #define BB_N(...) (sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
 #define BB_LIST(...) ((const uint32_t[]){__VA_ARGS__}), BB_N(__VA_ARGS__) /* an array of indices and its length */
 #define BB_NOTHING NULL, 0
@@ -40,7 +41,10 @@ static const uint32_t BB_STRIDE[BB_KINDS] = {0,
                                              sizeof(asc_sample),
                                              sizeof(asc_profile_size),
                                              sizeof(asc_weight_file),
-                                             sizeof(asc_constraint)};
+                                             sizeof(asc_constraint),
+                                             1,
+                                             1,
+                                             sizeof(asc_origin)};
 
 /* Appends at the next multiple of align, zeros before; returns the offset. */
 static inline uint64_t bb_append(bb_bytes *b, uint64_t align, const void *bytes, uint64_t size) {

@@ -19,6 +19,7 @@ KINDS = {
     "static": (POOL, ["--input_shape=x:2,3,8,8"]),
     "batch": (POOL, ["--input_shape=x:-1,3,8,8", "--dynamic_batch_size=1,2,4"]),
     "image": (POOL, ["--input_shape=x:1,3,-1,-1", "--dynamic_image_size=8,8;16,4"]),
+    "wide": (POOL, ["--input_shape=x:1,3,-1,-1", "--dynamic_image_size=8,4;8,16"]),
     "dims": (PAIR, ["--input_shape=a:-1,-1;b:-1,-1", "--dynamic_dims=1,1,1,1;4,4,4,4;2,8,2,8"]),
     "range": (PAIR, ["--input_shape=a:1~8,-1;b:1~8,-1"]),
     "pair": (PAIR, ["--input_shape=a:2,4;b:2,4"]),

@@ -39,6 +39,7 @@ def test_inputs_are_bytes(bundles: dict[str, str]) -> None:
     [
         ("batch", "dymbatch", (2, 3, 8, 8)),
         ("image", "dymhw", (1, 3, 16, 4)),
+        ("wide", "dymhw", (1, 3, 8, 16)),
         ("dims", "dymdims", (2, 8)),
         ("range", "dymshape", (5, 7)),
     ],

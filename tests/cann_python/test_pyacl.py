@@ -289,6 +289,21 @@ def test_wrong_calls_are_named(acl: Any) -> None:
     assert "aclmdlExecute" in acl.get_recent_err_msg()
 
 
+def test_more_arguments_than_a_function_takes(acl: Any) -> None:
+    """Dropped where it takes none, as pyACL does; otherwise they are a mistake."""
+    assert acl.rt.set_device(0) == 0
+    assert acl.get_version(1, "more") == acl.get_version()
+    dataset = acl.mdl.create_dataset(0)
+    assert acl.mdl.get_dataset_num_buffers(dataset) == 0
+    with pytest.raises(TypeError, match=r"\(dataset\) takes 1 arguments, not 2"):
+        acl.mdl.get_dataset_num_buffers(dataset, 0)
+    with pytest.raises(TypeError, match=r"\(dataset\) takes 1 arguments, not 0"):
+        acl.mdl.destroy_dataset()
+    assert acl.mdl.destroy_dataset(dataset) == 0
+    with pytest.raises(TypeError, match=r"malloc\(size, policy\) takes 2 arguments, not 3"):
+        acl.rt.malloc(8, 0, 0)
+
+
 def test_pictures_and_video(acl: Any) -> None:
     """Batches of regions are lists; video has a code and a reason."""
     assert acl.rt.set_device(0) == 0

@@ -180,6 +180,10 @@ class InferenceSession:
     def set_dynamic_hw(self, height: int, width: int) -> None:
         self._use(self._shapes.of_image(int(height), int(width)))
 
+    def set_dynamic_hw_of(self, shapes: Sequence[Sequence[int]]) -> None:
+        """The images of the profile in which the inputs that vary have these shapes."""
+        self._use(self._shapes.of_images(shapes))
+
     def set_dynamic_dims(self, text: str) -> None:
         """`a:1,2;b:3,4`, the dims of a profile."""
         self._use(self._remembered("dims", text))

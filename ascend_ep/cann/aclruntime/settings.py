@@ -36,4 +36,4 @@ def read_settings(path: str | os.PathLike[str] | None) -> Settings:
     if isinstance(profiler, dict) and profiler.get("switch") == "on":
         profile = Path(str(profiler.get("output") or "."))
     remarks = [f"acl.json: [{key}] has no effect here" for key in found if key not in ("profiler", "dump")]
-    return Settings(profile, bool(found.get("dump")), tuple(remarks))
+    return Settings(profile, found.get("dump", {}) != {}, tuple(remarks))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 
 from ascend_ep.runtime.bundle import Bundle
+from ascend_ep.runtime.profiles import COLUMNS
 
 from .failure import Failure
 
@@ -26,6 +28,8 @@ class ShapeChoice:
         self.where = bundle.model.where
         self.inputs = [e for e in bundle.edges if e.is_input]
         self.profiles = bundle.profiles
+        #: of each number of a profile, as programs give it, the symbol that it is the size of, or the size
+        self._columns: list[str | int] = json.loads(bundle.meta.get(COLUMNS, "[]"))
         self._ranges = {s.name: (s.min, s.max) for s in bundle.symbols}
         is_static = all(isinstance(d, int) for e in self.inputs for d in e.dims)
         found = next(
@@ -54,7 +58,7 @@ class ShapeChoice:
     def of_batch(self, size: int) -> list[Shape]:
         """Those of the profile with this batch."""
         self._require("dymbatch", str(size))
-        return self._of_profile(dict.fromkeys(self.profiles[0], size), str(size))
+        return self._of_numbers((size,))
 
     def largest_batch(self) -> int:
         """The largest batch of any profile."""
@@ -64,9 +68,23 @@ class ShapeChoice:
     def of_image(self, height: int, width: int) -> list[Shape]:
         """Those of the profile with images of this size."""
         self._require("dymhw", f"{height},{width}")
-        names = list(self.profiles[0])
-        sizes = dict(zip(names, (height, width) if len(names) == 2 else (height,), strict=False))
-        return self._of_profile(sizes, f"{height},{width}")
+        return self._of_numbers((height, width))
+
+    def of_images(self, shapes: Sequence[Sequence[int]]) -> list[Shape]:
+        """Those of the profile with images in which the inputs that vary have these shapes."""
+        self._require("dymhw", shape_text([e.name for e in self.inputs], shapes))
+        return self._of_numbers(self.numbers_of(shapes))
+
+    def numbers_of(self, shapes: Sequence[Sequence[int]]) -> Shape:
+        """The numbers of the profile in which the inputs that vary have these shapes: a batch, or height and
+        width."""
+        varying = [any(isinstance(d, str) for d in e.dims) for e in self.inputs]
+        for profile in self.profiles:
+            found = zip(self._of_sizes(profile), shapes, varying, strict=True)
+            if all(tuple(given) == shape for shape, given, varies in found if varies):
+                return self._numbers(profile)
+        text = shape_text([e.name for e in self.inputs], shapes)
+        raise self._refused(text, "it is no profile of the model")
 
     def of_dims(self, text: str) -> list[Shape]:
         """Those that `a:1,2;b:3,4` says, which are a profile's."""
@@ -99,10 +117,14 @@ class ShapeChoice:
     def _of_sizes(self, sizes: Mapping[str, int]) -> list[Shape]:
         return [tuple(sizes[d] if isinstance(d, str) else d for d in e.dims) for e in self.inputs]
 
-    def _of_profile(self, sizes: Mapping[str, int], chosen: str) -> list[Shape]:
-        if sizes not in self.profiles:
-            raise self._refused(chosen, "it is no profile of the model")
-        return self._of_sizes(sizes)
+    def _numbers(self, profile: Mapping[str, int]) -> Shape:
+        return tuple(profile[c] if isinstance(c, str) else c for c in self._columns)
+
+    def _of_numbers(self, numbers: Shape) -> list[Shape]:
+        for profile in self.profiles:
+            if self._numbers(profile) == numbers:
+                return self._of_sizes(profile)
+        raise self._refused(",".join(map(str, numbers)), "it is no profile of the model")
 
     def _of_text(self, text: str) -> list[Shape]:
         given = parse_shapes(text, self.where)

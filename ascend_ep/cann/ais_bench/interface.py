@@ -193,9 +193,9 @@ class InferSession:
         if len(shapes) != len(inputs):
             raise Failure("E45003", "inputs", f"{len(shapes)} are given, the model takes {len(inputs)}")
         if mode == "dymbatch":
-            session.set_dynamic_batchsize(_first_free(inputs, shapes, 1)[0])
+            session.set_dynamic_batchsize(_first_free(inputs, shapes))
         elif mode == "dymhw":
-            session.set_dynamic_hw(*_first_free(inputs, shapes, 2))
+            session.set_dynamic_hw_of(shapes)
         elif mode == "dymdims":
             session.set_dynamic_dims(shape_text([d.name for d in inputs], shapes))
         else:
@@ -236,12 +236,12 @@ def as_array(feed: Any) -> Array:
     raise Failure("E45003", "feeds", f"type:{type(feed)} invalid", fix="Give numpy arrays.")
 
 
-def _first_free(inputs: Sequence[Any], shapes: Sequence[Sequence[int]], count: int) -> list[int]:
-    """The sizes that the first input with `count` free dims has there."""
+def _first_free(inputs: Sequence[Any], shapes: Sequence[Sequence[int]]) -> int:
+    """The size that the first free dim has there."""
     for desc, shape in zip(inputs, shapes, strict=True):
         free = [size for dim, size in zip(desc.shape, shape, strict=False) if dim < 0]
-        if len(free) >= count and len(desc.shape) == len(shape):
-            return free[:count]
+        if free and len(desc.shape) == len(shape):
+            return free[0]
     raise Failure("E45004", "; ".join(map(str, shapes)), "the model has no such free dims")
 
 

@@ -224,7 +224,7 @@ class _Change:
         _tidy(self.part)
 
     def _new(self, kind: int, like: Ref, dims: Sequence[Dim]) -> Ref:
-        made = Ref(like.name, like.dtype, first_to_last(dims), kind)
+        made = Ref(like.name, like.dtype, first_to_last(dims), kind, last=1)
         self.part.values.append(made)
         return made
 

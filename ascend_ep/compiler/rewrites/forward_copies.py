@@ -45,7 +45,7 @@ def _behind(insn: Insn, uses: ValueUses) -> Ref | None:
     steps = contiguous_strides(source.dims) if source.strides is None else source.strides
     strides = tuple(0 if axis is None else steps[axis] for axis in axes)
     memory, offset = (source, 0) if source.base is None else (source.base, source.offset)
-    return Ref(seen.name, seen.dtype, seen.dims, VIEW, base=memory, offset=offset, strides=strides)
+    return Ref(seen.name, seen.dtype, seen.dims, VIEW, memory, offset, strides, last=seen.last)
 
 
 def _axes(view: Ref, base: Ref) -> list[int | None] | None:

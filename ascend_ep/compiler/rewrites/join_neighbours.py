@@ -144,12 +144,12 @@ def _joined_dims(ref: Ref, count: int) -> tuple[Dim, ...]:
 
 def _joined_view(ref: Ref, count: int) -> Ref:
     base, offset = (ref, 0) if ref.base is None else (ref.base, ref.offset)
-    return Ref(ref.name, ref.dtype, _joined_dims(ref, count), VIEW, base=base, offset=offset)
+    return Ref(ref.name, ref.dtype, _joined_dims(ref, count), VIEW, base, offset, last=ref.last * count)
 
 
 def _widen(part: NativePartition, y: Ref, count: int) -> Ref:
     """A value in the place of y, which becomes a view of it."""
-    made = Ref(y.name, y.dtype, _joined_dims(y, count))
+    made = Ref(y.name, y.dtype, _joined_dims(y, count), last=y.last * count)
     part.values.append(made)
     for view in part.values:
         if view.base is y:

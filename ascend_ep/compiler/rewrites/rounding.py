@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 import onnx_ir as ir
 
-from ascend_ep.compiler.half_types import HALF_TYPES
+from ascend_ep.compiler.half_types import BEFORE_ROUNDING, HALF_TYPES, WIDENED
 from ascend_ep.compiler.lower.matmul import Activation
 from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT16, FLOAT32
 from ascend_ep.opdef.expression import Cast
@@ -51,7 +51,7 @@ def postpone_rounding(part: NativePartition) -> int:
         source = rounding.ins[0] if _rounds(rounding) else None
         if source is None or not _limits(insn, stored):
             continue
-        wide = Ref(f"{out.name}/before_rounding", FLOAT32, out.dims)
+        wide = Ref(out.name + BEFORE_ROUNDING, FLOAT32, out.dims)
         part.values.append(wide)
         part.insns[part.insns.index(rounding)] = replace(insn, ins=(source,), outs=(wide,))
         part.insns[at] = replace(rounding, ins=(wide,), outs=(out,))
@@ -79,7 +79,7 @@ def round_in_epilogues(part: NativePartition) -> int:
             part.insns[at] = made
             count += 1
         elif _is_read_widened(uses, insn):
-            wide = Ref(f"{result.name}/float32", FLOAT32, result.dims)
+            wide = Ref(result.name + WIDENED, FLOAT32, result.dims)
             part.values.append(wide)
             rounded[id(wide)] = result.dtype
             gone |= set(_read_wide(uses, result, wide, renamed))

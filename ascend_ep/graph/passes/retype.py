@@ -28,6 +28,7 @@ from ascend_ep.opdef.dtypes import BFLOAT16, COMPUTE_FLOATS, FLOAT16, FLOAT32
 FIXED = frozenset({"QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "Bernoulli"})
 #: The metadata of a Cast that isn't the model's own.
 MADE = "ascend_ep.retype"
+STORED = "/stored"  # ends the name of what an output is cast from
 LARGEST_FLOAT16 = 65504.0
 PIECE = 1 << 20  # elements of a constant that are converted at a time
 _SCHEMA_NAMES = {FLOAT32: "tensor(float)", FLOAT16: "tensor(float16)", BFLOAT16: "tensor(bfloat16)"}
@@ -182,7 +183,7 @@ class _Retyping:
         name, dtype = value.name, self._declared(value)
         if self._type(value) == dtype:
             return
-        value.name = f"{name}/stored"
+        value.name = f"{name}{STORED}"
         made = self._cast(value, dtype, None, None)
         made.name = name
         self.graph.outputs[:] = [made if v is value else v for v in self.graph.outputs]

@@ -45,6 +45,7 @@ class PlanImage:
         self._placed = placement
         self._pools = Pools(plan.symbols)
         self._attrs: list[dict[str, int]] = []
+        self._origins: list[dict[str, int]] = []
         self._symbol_at = {name: i for i, name in enumerate(plan.symbols)}
         self._native_at = {native: i for i, native in enumerate(placement.natives)}
         self._edge_at = {edge: i for i, edge in enumerate(plan.edges)}
@@ -86,6 +87,7 @@ class PlanImage:
                 (lib.ASC_SEC_PROFILES, self._structs("asc_profile_size", self._profile_sizes())),
                 (lib.ASC_SEC_WEIGHT_FILES, self._structs("asc_weight_file", self._weight_files())),
                 (lib.ASC_SEC_CONSTRAINTS, constraints),
+                (lib.ASC_SEC_ORIGINS, self._structs("asc_origin", self._origins)),
                 *self._apart(),
                 (lib.ASC_SEC_STRINGS, (1, bytes(self._pools.strings))),
             ],
@@ -185,6 +187,11 @@ class PlanImage:
         number = {ref: first + i for i, ref in enumerate(kept)}
         first_insn = len(insns)
         values += [self._value(ref, number) for ref in kept]
+        self._origins += [
+            {"value": number[ref], "name": self._pools.string(ref.origin), "last": ref.last}
+            for ref in kept
+            if ref.origin is not None
+        ]
         insns += [self._insn(insn, number) for insn in partition.insns]
         ins = [n for edge, ref in partition.inputs for n in (self._edge_at[edge], number[ref])]
         outs = [n for edge, ref in partition.outputs for n in (self._edge_at[edge], number[ref])]
