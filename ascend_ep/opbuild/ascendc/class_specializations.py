@@ -28,7 +28,6 @@ _FUNCTION = re.compile(r"(?P<name>operator\s*\(\s*\)|\b\w+)\s*<(?P<arguments>[^;
 _DEFAULTED = re.compile(
     r"^[^\n;{}]*?(?<![~\w:])(?P<name>[A-Za-z_]\w*)\s*\(\s*\)\s*=\s*default\s*;", re.MULTILINE
 )
-_DESTRUCTOR = re.compile(r"~\s*[A-Za-z_]\w*\s*\(\s*(?:void)?\s*\)(?=\s*\{)")
 _MARKER = re.compile(r'# \d+ "(?P<file>[^"\n]*)"(?P<flags>[ \d]*)')
 _INDENTED = re.compile(r"^[ \t]+template\s*<\s*>", re.MULTILINE)
 
@@ -126,16 +125,6 @@ def as_aggregates(preprocessed: str) -> str:
         kept = "\n".join(line if line.startswith("#") else "" for line in lines)
         parts += [preprocessed[at:begin], kept]
         at = end
-    return "".join([*parts, preprocessed[at:]])
-
-
-def with_faults_in_destructors(preprocessed: str) -> str:
-    """The text in which destructors of the user's files may end in a fault, as one that waits for a flag does."""
-    parts, at = [], 0
-    for match in _DESTRUCTOR.finditer(preprocessed):
-        if not _is_of_system(preprocessed, match.start()):
-            parts += [preprocessed[at : match.end()], " noexcept(false)"]
-            at = match.end()
     return "".join([*parts, preprocessed[at:]])
 
 

@@ -22,12 +22,7 @@ from ascend_ep.errors import AscendError
 from ascend_ep.runtime.cache_folder import open_cache
 
 from .attributes import has_bracketed, without_bracketed
-from .class_specializations import (
-    as_aggregates,
-    constrained,
-    has_in_class,
-    with_faults_in_destructors,
-)
+from .class_specializations import as_aggregates, constrained, has_in_class
 from .core_types import CoreType, core_types, flags_of, join, tool
 
 #: This package's libraries.
@@ -146,7 +141,7 @@ def is_rewritten(text: str, sources: Sequence[Path], compiler: Sequence[str]) ->
 
 def readable(preprocessed: str, compiler: Sequence[str]) -> str:
     """The text as the compiler reads it."""
-    text = with_faults_in_destructors(without_bracketed(preprocessed))
+    text = without_bracketed(preprocessed)
     return constrained(as_aggregates(text)).replace(_ALWAYS, "") if _gnu_flags(tuple(compiler)) else text
 
 
