@@ -27,7 +27,7 @@ from ascend_ep.graph.declared import dropped_shapes
 from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.fusion.ledger import Outcome
 from ascend_ep.graph.naming import label
-from ascend_ep.graph.random_nodes import random_node
+from ascend_ep.graph.random_nodes import random_nodes
 from ascend_ep.opdef.dims import static
 from ascend_ep.opdef.dtypes import INTEGERS
 from ascend_ep.opdef.registry import Registry
@@ -109,11 +109,13 @@ class Conversion:
     def _sampled(self, write: Callable[[], T]) -> T:
         """Writes with samples of sizes that the model takes, or with none. Raises AscendError E41021 where a
         check is demanded of results that are drawn."""
-        if (drawn := random_node(self.model)) is not None:
+        if (drawn := next(random_nodes(self.model), None)) is not None:
             text = f"node [{label(drawn)}] ({drawn.op_type}) draws its results, which differ from run to run"
             if self.options.self_check:
                 raise AscendError("E41021", text)
-            warnings.warn(f"the bundle is written without a sample run: {text}", RuntimeWarning, stacklevel=3)
+            if self.plan.samples:
+                without = f"the bundle is written without a sample run: {text}"
+                warnings.warn(without, RuntimeWarning, stacklevel=3)
             self.plan.samples.clear()
 
         def written() -> T:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import onnx_ir as ir
 
 #: Those that draw whenever they run. A seed makes runs of one implementation alike, never two of them.
@@ -13,10 +15,11 @@ RANDOM = frozenset(
 )
 
 
-def random_node(model: ir.Model) -> ir.Node | None:
-    """A node that draws its results, in bodies and functions; None if equal inputs give equal results."""
+def random_nodes(model: ir.Model) -> Iterator[ir.Node]:
+    """The nodes that draw their results, in bodies and functions, too; without one, equal inputs give equal
+    results."""
     graphs = (model.graph, *(function.graph for function in model.functions.values()))
-    return next((node for graph in graphs for node in graph.all_nodes() if _draws(node)), None)
+    return (node for graph in graphs for node in graph.all_nodes() if _draws(node))
 
 
 def _draws(node: ir.Node) -> bool:

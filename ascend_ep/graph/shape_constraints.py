@@ -6,7 +6,7 @@ product of scores and values needs as many of the one as of the other, a sum equ
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import product
 
 import onnx_ir as ir
@@ -84,12 +84,6 @@ class Constraints:
         """A node divides `total` by `rest` and fails where something is left."""
         if self.recording and not isinstance(quotient, int) and len(self._quotients) < MOST_SEEN:
             self._quotients.setdefault(quotient, (total, rest))
-
-    def unproven(self, names: Collection[str]) -> Iterator[tuple[Dim, Dim, str]]:
-        """What a node needs to be the same size, of these symbols, where nothing says that it is."""
-        for (a, b), node in self._equal.items():
-            if symbols([a, b]) <= set(names):
-                yield a, b, node
 
     def can_say(self, a: Dim, b: Dim, order: Collection[str]) -> bool:
         """Whether that both are equal would be `found`, once it is seen."""

@@ -90,9 +90,7 @@ def infer_facts(
     """
     declare_backwards(model.graph)
     if given is not None:
-        facts = given_inputs(model, given)
-        facts.constraints.recording = True
-        return _infer(model, registry, facts)
+        return _infer(model, registry, given_inputs(model, given))
     constraints = constraints or Constraints()
     for left in reversed(range(ROUNDS)):
         facts = declare_inputs(model, constraints)

@@ -295,3 +295,16 @@ def test_a_dropout_that_does_not_train_draws_nothing() -> None:
         "<float half = {0.5}, bool false = {0}> { d = Dropout(x, half, false)  y = Add(d, x) }"
     )
     assert Bundle(open_model(convert(source, ConvertOptions(self_check=True)).to_bytes())).samples()
+
+
+@pytest.mark.parametrize(("operator", "count"), [("RandomNormalLike(x)", 1), ("Bernoulli(x)", 2)])
+def test_equal_chains_are_one_beside_what_draws(operator: str, count: int) -> None:
+    """The pass that merges them knows most of what draws; beside the rest it does nothing."""
+    source = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]> twice (float[4, 4] x) => (float[4, 4] y) '
+        "{ a = Softmax(x)  b = Softmax(x)  c = Sub(a, b)  d = " + operator + "  y = Add(c, d) }"
+    )
+    with pytest.warns(RuntimeWarning, match="draws"):
+        bundle = Bundle(open_model(convert(source, ConvertOptions(codegen="off")).to_bytes()))
+    kernels = [i.kernel for p in bundle.partitions if p.is_native for i in bundle.instructions(p)]
+    assert kernels.count("softmax") == count

@@ -45,7 +45,7 @@ AT = np.array([[[[0, 2], [8, 10]]]])
         (23, ATTENTION, [floats(2, 3, 8), floats(2, 5, 4), floats(2, 6, 6)], "given are 6 and 5"),
         (23, ATTENTION, [floats(2, 3, 8), floats(1, 5, 4), floats(2, 5, 6)], "given are 1 and 2"),
         (23, ATTENTION, [floats(2, 3, 9), floats(2, 5, 4), floats(2, 5, 6)], "given are 9 and 8"),
-        (17, ROWS, [floats(3, 1), floats(4)], "Scale"),
+        (17, ROWS, [floats(3, 1), floats(4)], "must be 'd2'"),
         (11, UNPOOL, [floats(1, 1, 2, 2), np.concatenate([AT, AT], 2)], "given are 4 and 2"),
         (11, UNPOOL, [floats(1, 1, 2, 2), -AT], "outside an axis of length 16"),
     ],
@@ -56,6 +56,7 @@ def test_a_wrong_operand_is_refused(
     """These were taken, and part of them was used."""
     made = model(opset, *described)
     session = ascend_ep.InferenceSession(convert(made, OPTIONS).to_bytes())
+    assert session.get_providers() == ["AscendEP"]
     names = [i.name for i in made.graph.input]
     with pytest.raises(AscendError, match=told):
         session.run(None, dict(zip(names, feeds, strict=True)))

@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx
+import onnx.parser
+import onnxruntime
 import pytest
 from onnx import helper
 from single_node import run_node
 
+import ascend_ep
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
 
@@ -63,3 +67,49 @@ def test_a_body_that_is_not_wholly_native_names_the_node() -> None:
     (row,) = convert(model, ConvertOptions(sample_seed=None)).partition_table
     assert row.target == "CPU"
     assert row.reason.startswith("RandomUniformLike in its function body: ")
+
+
+ROWS = RANDOM.standard_normal((2, 3, 4)).astype(np.float32)
+SCALES = [(4,), (1,), (1, 4), (3, 4), (3, 1), (1, 1, 4), (2, 1, 4), (2, 3, 4)]
+NORMS = [("LayerNormalization", 17), ("RMSNormalization", 23)]
+
+
+def _answers(text: str, **feeds: np.ndarray) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """The providers of a bundle, what it computes, and what onnxruntime does."""
+    model = onnx.parser.parse_model(text)
+    session = ascend_ep.InferenceSession(convert(model, ConvertOptions(codegen="off")).to_bytes())
+    rival = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    return session.get_providers(), session.run(None, feeds)[0], rival.run(None, feeds)[0]
+
+
+@pytest.mark.parametrize("free", [False, True])
+@pytest.mark.parametrize(("operator", "opset"), NORMS)
+@pytest.mark.parametrize("axis", [-1, 1])
+def test_a_scale_that_broadcasts_to_the_whole_input(operator: str, opset: int, axis: int, free: bool) -> None:
+    """ONNX lets it have the input's rank, and axes of 1 anywhere; LayerNormalization's body knows less."""
+    for shape in SCALES:
+        x, s = (
+            ("n, m, k", ", ".join("abc"[: len(shape)])) if free else ("2, 3, 4", ", ".join(map(str, shape)))
+        )
+        text = f"""<ir_version: 10, opset_import: ["": {opset}]> g (float[{x}] x, float[{s}] s) =>
+            (float[{x}] y) {{ y = {operator}<axis = {axis}>(x, s) }}"""
+        scale = RANDOM.standard_normal(shape).astype(np.float32)
+        providers, ours, theirs = _answers(text, x=ROWS, s=scale)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6, err_msg=str(shape))
+        if operator == "RMSNormalization" or (len(shape) == 1 and axis == -1):
+            assert providers == ["AscendEP"], shape
+
+
+@pytest.mark.parametrize(
+    ("mask", "attributes"),
+    [("s, t", ""), ("b, 1, s, t", ""), ("s, t", "is_causal = 1,"), ("s, t", "softcap = 2.0,")],
+)
+def test_attention_is_native_whatever_the_mask_calls_its_length(mask: str, attributes: str) -> None:
+    heads = f"<{attributes} q_num_heads = 2, kv_num_heads = 2>"
+    text = f"""<ir_version: 10, opset_import: ["": 23]> g (float[b, s, 8] q, float[b, u, 8] k,
+        float[b, u, 8] v, float[{mask}] m) => (float[b, s, 8] y) {{ y = Attention {heads} (q, k, v, m) }}"""
+    q, k, v = (RANDOM.standard_normal((2, n, 8)).astype(np.float32) for n in (3, 5, 5))
+    m = RANDOM.standard_normal((3, 5) if mask[0] == "s" else (2, 1, 3, 5)).astype(np.float32)
+    providers, ours, theirs = _answers(text, q=q, k=k, v=v, m=m)
+    assert providers == ["AscendEP"]
+    np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)

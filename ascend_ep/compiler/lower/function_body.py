@@ -18,26 +18,31 @@ import onnx.defs
 import onnx.inliner
 import onnx_ir as ir
 
+from ascend_ep.compiler.lower.arguments import axis_of, needed
+from ascend_ep.compiler.lower.arguments import operand as operand_at
 from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Unsupported, lower_node, lowers
 from ascend_ep.compiler.semantics import Semantics, operand
+from ascend_ep.errors import AscendError
 from ascend_ep.graph.facts import Fact
 from ascend_ep.graph.passes.pipeline import simplify
-from ascend_ep.opdef.dims import symbols
 from ascend_ep.opdef.registry import Registry
 
+#: Inputs that a body makes one row of, though the operator broadcasts them axis by axis.
+FLATTENED = {"LayerNormalization": (1, 2)}
 BODY_DOMAIN = "ascend_ep.body"  # no operator is looked up here: the call is inlined
 
 
 @lowers("function_body")
 def lower_function_body(node: NodeView, b: PlanBuilder) -> None:
     """A node whose operator's schema has a function body for the opset in force."""
+    _refuse_flattened(node)
     given = {o.name: o for o in node.inputs if o is not None}
     wanted = {o.name: o for o in node.outputs if o is not None}
     model = _body_model(node, given)
-    facts = simplify(model, _definitions(), {name: _fact(o) for name, o in given.items()})
-    sizes = symbols([d for o in given.values() for d in o.dims])
-    for one, other, _ in facts.constraints.unproven(sizes):
-        raise Unsupported(f"whether {one} is {other} in its function body is known only at run time")
+    try:
+        facts = simplify(model, _definitions(), {name: _fact(o) for name, o in given.items()})
+    except AscendError as error:  # a body may say less than the operator takes, as of a scale with many axes
+        raise Unsupported(f"its function body: {error.text}") from None
     semantics = Semantics(model, _definitions())
     known = {**wanted, **given}
     prefix = next(iter(wanted))
@@ -64,6 +69,17 @@ def lower_function_body(node: NodeView, b: PlanBuilder) -> None:
         target = wanted.get(value.name or "")
         if target is not None and target.name not in made:
             b.bind(target, b.ref(given.get(target.name) or operand(value, facts[value])))
+
+
+def _refuse_flattened(node: NodeView) -> None:
+    """Raises Unsupported where only the sizes of a run say what the operator makes of the one row."""
+    for index in FLATTENED.get(node.op_type, ()):
+        source, given = needed(node.inputs, 0), operand_at(node.inputs, index)
+        row = source.dims[axis_of(node, source.rank, -1) :]
+        if given is None or (given.rank == len(row) == 1) or given.dims == row:
+            continue
+        if not all(isinstance(d, int) for d in (*given.dims, *row)):
+            raise Unsupported(f"whether [{given.name}] has axes of 1 is known only at run time")
 
 
 @contextmanager

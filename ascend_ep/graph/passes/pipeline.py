@@ -25,7 +25,7 @@ from ascend_ep.graph.passes.subpixel import SubpixelConvolutions
 from ascend_ep.graph.passes.trim_padding import TrimPadding
 from ascend_ep.graph.passes.unflatten import UnflattenProducts
 from ascend_ep.graph.passes.unique_dequantize import UniqueDequantize
-from ascend_ep.graph.random_nodes import random_node
+from ascend_ep.graph.random_nodes import random_nodes
 from ascend_ep.graph.shape_inference import Registry
 
 #: rounds of simplification; each round of a chain removes at least one link, most need two or three
@@ -50,6 +50,15 @@ class ModelPass(Pass):
     make: Callable[[Setting], ir.passes.PassBase]
     applies: Callable[[ir.Model], bool] = lambda _: True
     keeps_facts: bool = False
+
+
+#: What draws, and the subexpression pass merges all the same.
+_MERGED = ("Bernoulli", "Dropout")
+
+
+def _draws_nothing_unknown(model: ir.Model) -> bool:
+    """Whether the subexpression pass knows every node whose results differ from those of an equal node."""
+    return not any(node.op_type in _MERGED for node in random_nodes(model))
 
 
 _UNUSED = ModelPass(
@@ -96,7 +105,7 @@ SIMPLIFICATION = Stage(
             needs="no node that draws at random",
             leaves="equal nodes once",
             make=lambda _: common.CommonSubexpressionEliminationPass(),
-            applies=lambda model: random_node(model) is None,
+            applies=_draws_nothing_unknown,
         ),
         ModelPass(
             "FoldConstants",

@@ -23,8 +23,8 @@ def infer_group_normalization(call: Call) -> Fact:
 @infers("InstanceNormalization", "RMSNormalization")
 def infer_normalization(call: Call) -> Fact:
     if call.node.op_type == "RMSNormalization":
-        axis = call.axis(int(call.attr("axis", -1)), len(call.dims(0)))
-        require_broadcast(call, 1, call.dims(0)[axis:], "scale")
+        call.axis(int(call.attr("axis", -1)), len(call.dims(0)))
+        require_broadcast(call, 1, call.dims(0), "scale")
     return Fact(dims=call.dims(0))
 
 
@@ -35,7 +35,7 @@ def infer_layer_normalization(call: Call) -> list[Fact]:
     reduced = [*dims[:axis], *(1 for _ in dims[axis:])]
     stash = int(call.attr("stash_type", 1))
     for index, name in ((1, "Scale"), (2, "B")):
-        require_broadcast(call, index, dims[axis:], name)
+        require_broadcast(call, index, dims, name)
     return [Fact(dims=dims), Fact(stash, reduced), Fact(stash, reduced)][: call.n_outputs]
 
 

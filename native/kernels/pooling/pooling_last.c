@@ -65,34 +65,38 @@ typedef struct folding {
     int maximum, x_narrow, y_narrow;
 } folding;
 
-/* From so many taps in a row on, rows are added up first: one sum of a whole image would lose the bits of what comes
- * last. */
-#define LONG_ROW 16
+/* A sum takes about so many taps of a window, and the sums are added up: one sum of a whole image would lose the bits
+ * of what comes last. */
+#define RUN 256
 
 static inline __attribute__((always_inline)) void fold(const window *w, folding f, int64_t channel, int vectors,
                                                        int tail, int64_t lanes, void *y) {
-    vf sum[STRIP], rows[STRIP];
-    int by_row = !f.maximum && w->taps[WIDTH] >= LONG_ROW;
+    vf sum[STRIP], runs[STRIP];
+    int64_t row = w->taps[WIDTH], held = 0;
+    int in_runs = !f.maximum && w->taps[DEPTH] * w->taps[HEIGHT] * row > RUN;
     for (int v = 0; v < vectors; v++) {
         sum[v] = vf_set(f.maximum ? -INFINITY : 0);
-        rows[v] = vf_set(0);
+        runs[v] = vf_set(0);
     }
     for (int64_t d = 0; d < w->taps[DEPTH]; d++)
-        for (int64_t h = 0; h < w->taps[HEIGHT]; h++) {
-            for (int64_t k = 0; k < w->taps[WIDTH]; k++) {
-                int64_t at = channel + d * w->step[DEPTH] + h * w->step[HEIGHT] + k * w->step[WIDTH];
+        for (int64_t h = 0; h < w->taps[HEIGHT]; h++)
+            for (int64_t k = 0; k < row;) {
+                int64_t end = asc_least(row, k + RUN), at = channel + d * w->step[DEPTH] + h * w->step[HEIGHT];
+                for (held += end - k; k < end; k++)
+                    for (int v = 0; v < vectors; v++) {
+                        int64_t from = at + k * w->step[WIDTH] + v * ASC_VF;
+                        vf value = image_load(w->x, from, f.x_narrow, tail, lanes);
+                        sum[v] = f.maximum ? pool_larger(sum[v], value) : sum[v] + value;
+                    }
+                if (!in_runs || held < RUN) continue;
+                held = 0;
                 for (int v = 0; v < vectors; v++) {
-                    vf value = image_load(w->x, at + v * ASC_VF, f.x_narrow, tail, lanes);
-                    sum[v] = f.maximum ? pool_larger(sum[v], value) : sum[v] + value;
+                    runs[v] = runs[v] + sum[v];
+                    sum[v] = vf_set(0);
                 }
             }
-            for (int v = 0; by_row && v < vectors; v++) {
-                rows[v] = rows[v] + sum[v];
-                sum[v] = vf_set(0);
-            }
-        }
     for (int v = 0; v < vectors; v++) {
-        if (by_row) sum[v] = rows[v];
+        if (in_runs) sum[v] = runs[v] + sum[v];
         if (!f.maximum) sum[v] = w->count > 0 ? sum[v] / vf_set(w->count) : vf_set(0);
         image_store(y, channel + v * ASC_VF, sum[v], f.y_narrow, tail, lanes);
     }

@@ -88,6 +88,20 @@ static int64_t row_f32(const float *x, int64_t n, int64_t last, int smallest) {
     return i;
 }
 
+/* The same of a row of few elements, such as classes, whose order no branch predictor knows. */
+static int64_t short_row_f32(const float *x, int64_t n, int64_t last, int smallest) {
+    float best = smallest ? -x[0] : x[0];
+    int64_t at = 0, nan = x[0] != x[0];
+    for (int64_t i = 1; i < n; i++) {
+        float v = smallest ? -x[i] : x[i];
+        int64_t takes = (v > best) | (last & (v == best));
+        nan |= v != v;
+        at ^= (at ^ i) & -takes;
+        best = v > best ? v : best;
+    }
+    return nan ? -1 : at;
+}
+
 static void arg_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     (void)worker;
     const arg_job *job = arg;
@@ -99,7 +113,11 @@ static void arg_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
         int64_t *at = (int64_t *)call->out[0].data + outer * inner + column;
         const void *x = call->in[0].data;
         if (call->in[0].dtype == ASC_FLOAT32) {
-            int64_t found = inner == 1 ? row_f32((const float *)x + from, n, job->last, job->smallest) : -1;
+            int64_t found = -1;
+            if (inner == 1 && n < ASC_VF)
+                found = short_row_f32((const float *)x + from, n, job->last, job->smallest);
+            else if (inner == 1)
+                found = row_f32((const float *)x + from, n, job->last, job->smallest);
             if (found >= 0)
                 *at = found;
             else
