@@ -1,4 +1,4 @@
-"""What outputs begin with: one with the name of an input is that tensor, and the definition gives values to others."""
+"""What outputs begin with: one with the name of an input is that tensor; others have values by definition."""
 
 from __future__ import annotations
 
