@@ -23,6 +23,7 @@ from .declarations import (
     name_of,
     parameter,
     split_default,
+    without_comments,
 )
 
 #: Numbers, strings and characters, whose braces are none; then what opens and closes, and what is looked for.
@@ -38,7 +39,6 @@ _DEFAULTED = re.compile(
     r"^[^\n;{}]*?(?<![~\w:])(?P<name>[A-Za-z_]\w*)\s*\(\s*\)\s*=\s*default\s*;", re.MULTILINE
 )
 _MARKER = re.compile(r'# \d+ "(?P<file>[^"\n]*)"(?P<flags>[ \d]*)')
-_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _INDENTED = re.compile(r"^[ \t]+template\s*<\s*>", re.MULTILINE)
 #: What packs are compared by.
 _LISTS = "template <typename...> struct asc_types; template <typename T, T...> struct asc_values;"
@@ -59,7 +59,7 @@ class _Choice:
 def has_in_class(files: Iterable[Path]) -> bool:
     """Whether one of a unit's files may have such a specialization."""
     for text in (f.read_text(encoding="utf-8", errors="replace") for f in files):
-        if _INDENTED.search(text) or any(_bodies(_COMMENT.sub(" ", text))):
+        if _INDENTED.search(text) or any(_bodies(without_comments(text))):
             return True
     return False
 

@@ -14,9 +14,16 @@ _TOKEN = re.compile(
     r"|\d[\w.']*|[A-Za-z_]\w*|::|->|\.\.\.|&&|\|\||<<|[-+*/%&|^=!<>]=|.",
     re.DOTALL | re.MULTILINE,
 )
+_TEXT = re.compile(
+    r'\b\d[\w.\']*|//[^\n]*|/\*.*?\*/|R"(?P<tag>[^(\s"]*)\(.*?\)(?P=tag)"|"(?:\\.|[^"\\\n])*"'
+    r"|'(?:\\.|[^'\\\n])*'",
+    re.DOTALL,
+)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _CLOSED_BY = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _CLASSES = ("class", "struct", "union")
+#: What a statement begins with, or has before a name, that has to be a constant.
+_CONSTANT = re.compile(r"\b(?:constexpr|static_assert|enum|using|typedef|case)\b")
 #: Words before parentheses that are no parameters.
 _ATTRIBUTES = ("__attribute__", "alignas", "__declspec", "decltype", "explicit", "noexcept")
 #: Words that end a type and are no name.
@@ -62,6 +69,23 @@ class Declaration:
     ends: tuple[int, ...]
 
 
+def without_comments(text: str) -> str:
+    """The text with comments and the insides of strings blank; lines and columns stay."""
+
+    def blank(match: re.Match[str]) -> str:
+        found = match[0]
+        if found[0] == "/":
+            return re.sub(r"[^\n]", " ", found)
+        begin, end = found.find('"') if found[0] == "R" else 0, len(found) - 1
+        return (
+            found
+            if found[0].isdigit()
+            else found[: begin + 1] + re.sub(r"[^\n]", " ", found[begin + 1 : end]) + found[end:]
+        )
+
+    return _TEXT.sub(blank, text)
+
+
 def tokens_of(text: str) -> list[Token]:
     found = _TOKEN.finditer(text)
     return [Token(m[0], m.start(), m.end()) for m in found if m["skipped"] is None]
@@ -102,6 +126,44 @@ def is_class_head(head: str) -> bool:
         return False
     named = words[keyword : words.index(":", keyword) if ":" in words[keyword:] else None]
     return not {"(", "="} & set(named)
+
+
+def constants_of(text: str, name: str) -> bool:
+    """Whether a name stands where C++ takes only a constant: in a template's list, a declaration of a constant or a
+    type, or a macro, which may be used in these."""
+    for match in re.finditer(rf"\b{name}\b", text):
+        begin = max(text.rfind(c, 0, match.start()) for c in ";{}") + 1
+        head = (
+            max(text.rfind(c, 0, max(begin - 1, 0)) for c in ";{}") + 1
+            if text[begin - 1 : begin] == "{"
+            else begin
+        )
+        ends = [i for c in ";{}" if (i := text.find(c, match.end())) >= 0]
+        statement = text[begin : min(ends, default=len(text))]
+        if _CONSTANT.search(text[head : match.start()]):
+            return True
+        tokens = tokens_of(statement)
+        at = match.start() - begin
+        if any(
+            tokens[o].start < at < tokens[c].start
+            for o, c in _brackets(tokens).items()
+            if tokens[o].text == "<"
+        ):
+            return True
+        if re.match(r"[ \t]*#[ \t]*define\b", text[text.rfind("\n", 0, match.start()) + 1 :]):
+            return True
+    return False
+
+
+def argument_lists(declared: str) -> Iterator[tuple[str, list[str]]]:
+    """Names in a declaration that have lists of arguments, with these."""
+    tokens = tokens_of(declared)
+    closed = _brackets(tokens)
+    for i in closed:
+        if tokens[i].text == "<":
+            first = i - 3 if tokens[i - 1].text == ")" else i - 1
+            name = "".join(t.text for t in tokens[first:i])
+            yield name, [" ".join(words) for words, _ in _list(tokens, closed, i)]
 
 
 def parameter(tokens: Sequence[str]) -> Parameter | None:
