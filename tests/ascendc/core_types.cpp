@@ -52,6 +52,10 @@ ALWAYS void write(GM_ADDR y, T factor) {
 }
 
 /* Declared for every core, with code for the cube alone. */
+namespace elsewhere {
+template <int32_t n>
+int32_t eight();
+}
 struct OfTheCube {
     template <int32_t CORE = g_coreType>
     ALWAYS void run(GM_ADDR y);
@@ -59,7 +63,7 @@ struct OfTheCube {
     ALWAYS void run<AscendC::AIC>(GM_ADDR y) {
         GlobalTensor<int32_t> to;
         to.SetGlobalBuffer((__gm__ int32_t *)y, 16);
-        to.SetValue(1, 8);
+        to.SetValue(1, elsewhere::eight<1>()); /* of a library: no code of a core that is missing here */
     }
     template <int32_t CORE = g_coreType>
     ALWAYS int32_t again(GM_ADDR y);
@@ -88,11 +92,16 @@ extern "C" __global__ __aicore__ void only_of_the_cube(GM_ADDR y) {
     GlobalTensor<int32_t> to;
     to.SetGlobalBuffer((__gm__ int32_t *)y, 16);
     to.SetValue(0, 7);
+    asc_cpu::mark_cube_code<int32_t>();
 }
 #endif
 
 /* Host code beside the kernels is compiled twice, and there once. */
 int launches = 0;
+extern int constructions;
+static const struct Registration {
+    Registration() { constructions++; }
+} registration;
 extern "C" __attribute__((visibility("default"))) int launch_of_type(uint8_t *y, float factor) {
     ICPU_RUN_KF(of_type<float>, 2, y, factor);
     return ++launches;

@@ -8,6 +8,7 @@ extern "C" __global__ __aicore__ void on_both(GM_ADDR y, int32_t factor);
 extern "C" __global__ __aicore__ void only_of_the_cube(GM_ADDR y);
 extern "C" int launch_of_type(uint8_t *y, float factor);
 extern int launches;
+int constructions = 0;
 
 static void print(const int32_t *y) {
     for (int line = 0; line < 6; line++) std::printf("%d ", y[line * 16 + 15]);
@@ -15,6 +16,7 @@ static void print(const int32_t *y) {
 }
 
 int main() {
+    std::printf("%d %d\n", constructions, asc_cpu::has_cube_code());
     auto *y = (uint8_t *)AscendC::GmAlloc(6 * 64);
     ICPU_RUN_KF(on_both, 2, y, 10);
     print((int32_t *)y);

@@ -33,12 +33,14 @@ struct Kernel {
         out.FreeTensor(ready);
     }
 
+    void destructors();
     void queues();
     void ranges();
     void order();
     void cores();
     void advice();
     void run() {
+        destructors();
         queues();
         ranges();
         order();
@@ -56,6 +58,50 @@ struct Kernel {
     TBufPool<TPosition::VECCALC, 2> pool;
     GlobalTensor<half> x, y, workspace, nowhere, wide;
 };
+
+/* Destructors, which let no exception out, and one of a class with virtual functions. */
+struct Waiting {
+    explicit Waiting(bool has) : flagged(has) {}
+    virtual ~Waiting() = default;
+    bool flagged;
+};
+struct WaitsAtEnd : Waiting {
+    using Waiting::Waiting;
+    ~WaitsAtEnd() override {
+        if (flagged) SetFlag<HardEvent::MTE3_MTE2>(EVENT_ID3);
+        // 90 ErrorSync3
+        WaitFlag<HardEvent::MTE3_MTE2>(EVENT_ID3);
+    }
+    TQue<TPosition::VECIN, 1> queue;
+};
+struct SyncsAtEnd {
+    ~SyncsAtEnd() {
+        // 67 ErrorSync6
+        SyncAll();
+    }
+};
+
+void Kernel::destructors() {
+    if (is(90)) WaitsAtEnd w(mended);
+    if (is(91)) {
+        WaitsAtEnd w(mended); /* fails, too, and isn't told */
+        // 91 ErrorRead3
+        DataCopy(room.Get<half>(), x[mended ? 0 : 1024], N);
+    }
+    if (is(66)) {
+        SyncsAtEnd s;
+        if (broken(66) && GetBlockIdx() == 1) {
+            GlobalTensor<half> z = x[512];
+            LocalTensor<half> t = room.Get<half>();
+            // 66 ErrorWrite2
+            DataCopy(t, z, 1024);
+        }
+    }
+    if (is(67)) {
+        SyncsAtEnd s;
+        if (!mended && GetBlockIdx() == 1) SyncAll();
+    }
+}
 
 void Kernel::queues() {
     if (is(0)) {

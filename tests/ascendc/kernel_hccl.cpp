@@ -82,6 +82,17 @@ void uncommitted(Request &r) {
     hccl.Finalize();
 }
 
+/* Of a kernel's two communicators, each gathers its own: handles and commits are the object's. */
+void two_objects(Request &r) {
+    Hccl<> first, second;
+    first.Init(GetHcclContext<0>()), second.Init(GetHcclContext<1>());
+    const auto a = first.AllGather<true>(r.of<uint8_t>(0), r.of<uint8_t>(1), 8, HCCL_DATA_TYPE_INT32);
+    const auto b = second.AllGather<true>(r.of<uint8_t>(0), r.of<uint8_t>(2), 8, HCCL_DATA_TYPE_INT32);
+    if (first.Query(a) != 1 || second.Query(b) != 1) asc_cpu::fail("ErrorParam", "a task is not done");
+    first.Wait(a), second.Wait(b);
+    first.Finalize(), second.Finalize();
+}
+
 }  // namespace
 
 int main() {
@@ -90,6 +101,7 @@ int main() {
             case 0: return all_reduce(r, true);
             case 1: return all_reduce(r, false);
             case 2: return through_the_window(r);
+            case 4: return two_objects(r);
             default: return uncommitted(r);
         }
     });

@@ -56,6 +56,43 @@ __simd_vf__ inline void statistics(float *y, half *packed, half *x) {
     DataCopy(y + 128, odd, all);
 }
 
+/* What is too large for the narrower type, saturated or not. */
+template <MicroAPI::SatMode mode>
+constexpr MicroAPI::CastTrait LARGE = {MicroAPI::RegLayout::ZERO, mode, MicroAPI::MaskMergeMode::ZEROING,
+                                       RoundMode::CAST_RINT};
+template <MicroAPI::SatMode mode, typename D, typename S>
+inline void cast_large(D *to, S value) {
+    using namespace AscendC::MicroAPI;
+    RegTensor<S> from;
+    RegTensor<D> made;
+    Duplicate(from, value);
+    static constexpr CastTrait trait = LARGE<mode>;
+    Cast<D, S, trait>(made, from, CreateMask<S>());
+    DataCopy(to, made, CreateMask<D, MaskPattern::VL2>());
+}
+void cast_all(Request &r) {
+    using MicroAPI::SatMode;
+    TPipe pipe;
+    TBuf<> buffer;
+    pipe.InitBuffer(buffer, 256);
+    const LocalTensor<int16_t> t = buffer.Get<int16_t>();
+    auto *const at = reinterpret_cast<int16_t *>(t.GetPhyAddr());
+    Duplicate(t, int16_t(0), 128);
+    __VEC_SCOPE__ {
+        cast_large<SatMode::SAT>(at, 100000.0f);
+        cast_large<SatMode::SAT>(at + 16, int32_t(100000));
+        cast_large<SatMode::NO_SAT>(at + 32, int32_t(100000));
+        cast_large<SatMode::NO_SAT>(at + 48, -7.0f);
+        cast_large<SatMode::SAT>(reinterpret_cast<half *>(at + 64), -100000.0f);
+        cast_large<SatMode::NO_SAT>(reinterpret_cast<half *>(at + 80), 100000.0f);
+        if (r.numbers[1]) cast_large<SatMode::NO_SAT>(at + 96, 100000.0f);
+    }
+    PipeBarrier<PIPE_ALL>();
+    GlobalTensor<int16_t> to;
+    to.SetGlobalBuffer(r.of<int16_t>(0), 128);
+    DataCopy(to, t, 128);
+}
+
 template <typename T>
 void copied(Request &r) {
     const uint32_t n = uint32_t(r.numbers[2]), room = (n * uint32_t(sizeof(T)) + 255) / 256 * 256;
@@ -97,6 +134,7 @@ void reduced(Request &r) {
 
 int main() {
     return serve([](Request &r) {
+        if (r.numbers[0] == 2) return cast_all(r);
         if (r.numbers[0]) return reduced(r);
         r.numbers[1] ? copied<half>(r) : copied<float>(r);
     });

@@ -49,6 +49,14 @@ __simt_vf__ inline void all_but_one(__gm__ int32_t *y, uint32_t n) {
     if (threadIdx.x + 1 < n) y[threadIdx.x] = 0;
 }
 
+/* Every value but the first, which the kernel has written by an address. */
+__simt_vf__ inline void others(__gm__ int32_t *y) {
+    if (threadIdx.x) y[threadIdx.x] = 1;
+}
+__simt_vf__ inline void first_of_groups(__gm__ int32_t *y, int32_t width) {
+    y[threadIdx.x] = asc_shfl(int32_t(threadIdx.x), 0, width);
+}
+
 /* Doubles what a copy brings, in the unified buffer. `waits`: with the flag between them. */
 __simt_vf__ inline void twice(__ubuf__ float *y, __ubuf__ float *x) {
     y[threadIdx.x] = 2 * x[threadIdx.x];
@@ -57,7 +65,7 @@ void copied(Request &r, bool waits) {
     const uint32_t n = uint32_t(r.numbers[1]);
     TPipe pipe;
     TBuf<> in, out;
-    pipe.InitBuffer(in, n * 4), pipe.InitBuffer(out, n * 4);
+    pipe.InitBuffer(in, n * 4), pipe.InitBuffer(out, n * 4 + 32);
     LocalTensor<float> x = in.Get<float>(), y = out.Get<float>();
     GlobalTensor<float> from, to;
     from.SetGlobalBuffer(r.of<float>(0), n), to.SetGlobalBuffer(r.of<float>(1), n);
@@ -66,6 +74,9 @@ void copied(Request &r, bool waits) {
     Simt::VF_CALL<twice>(Simt::Dim3{n}, (__ubuf__ float *)y.GetPhyAddr(), (__ubuf__ float *)x.GetPhyAddr());
     SetFlag<HardEvent::V_MTE3>(EVENT_ID0), WaitFlag<HardEvent::V_MTE3>(EVENT_ID0);
     DataCopy(to, y, n);
+    if (r.numbers[0] != 8) return;
+    if (r.numbers[2]) SetFlag<HardEvent::MTE3_V>(EVENT_ID0), WaitFlag<HardEvent::MTE3_V>(EVENT_ID0);
+    Simt::VF_CALL<twice>(Simt::Dim3{n}, (__ubuf__ float *)y.GetPhyAddr() + 8, (__ubuf__ float *)x.GetPhyAddr());
 }
 
 void rows(Request &r) {
@@ -112,7 +123,14 @@ void run(Request &r) {
             from.SetGlobalBuffer(r.of<int32_t>(0), n);
             return DataCopy(buffer.Get<int32_t>(), from, n);
         }
-        case 6: return copied(r, true);
+        case 6:
+        case 8: return copied(r, true);
+        case 9: {
+            __gm__ int32_t *const y = r.of<int32_t>(0);
+            y[0] = 5;
+            return asc_vf_call<others>(dim3{n}, y);
+        }
+        case 10: return asc_vf_call<first_of_groups>(dim3{n}, r.of<int32_t>(0), int32_t(r.numbers[2]));
         default: return copied(r, false);
     }
 }

@@ -180,6 +180,7 @@ def test_confusion_transpose(high_level: Program, axes: tuple[int, ...], dtype: 
 def test_tests_logic_and_bits(high_level: Program, n: int) -> None:
     x, y = values(n, np.float32), np.round(values(n, np.float32, seed=1) / 3)
     x[:5] = np.nan, np.inf, -np.inf, 0, -0.0
+    x[5], y[5] = 1e-12, 4097  # y * y lies between two floats
     outputs = [np.zeros(n, bool) for _ in range(7)] + [np.zeros(n, np.float32) for _ in range(4)]
     outputs += [np.zeros(n, np.int32), np.zeros(1, np.int32)]
     found = high_level([62, 0, n], [x, y], outputs)
@@ -199,6 +200,7 @@ def test_tests_logic_and_bits(high_level: Program, n: int) -> None:
     wide = y.astype(np.float64)
     finite = np.isfinite(x)
     close(fma[finite], (wide * wide + x)[finite])
+    assert fma[5] == 4097**2 + 1
     close(sine, np.sin(wide))
     close(cosine, np.cos(wide))
     exclusive = x.view(np.int32) ^ y.view(np.int32)

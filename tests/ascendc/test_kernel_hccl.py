@@ -46,3 +46,10 @@ def test_the_window_of_a_rank(hccl: Program) -> None:
 def test_a_task_without_a_commit(hccl: Program) -> None:
     with pytest.raises(KernelFault, match="0 of 1 tasks were committed"):
         hccl([3], [np.zeros(8, np.int32)], [np.zeros(8, np.int32)])
+
+
+@pytest.mark.parametrize("cores", [1, 4])
+def test_two_objects_of_a_kernel(hccl: Program, cores: int) -> None:
+    x = np.arange(8, dtype=np.int32) + 1
+    for gathered in hccl([4], [x], [np.zeros(8, np.int32), np.zeros(8, np.int32)], cores=cores):
+        np.testing.assert_array_equal(gathered, x)

@@ -45,3 +45,12 @@ def test_what_was_not_stored_and_a_missing_wait_are_named(registers: Program) ->
         registers([0, 0, 128, 1, 1], [x], [np.zeros_like(x)])
     with pytest.raises(KernelFault, match="ErrorSync"):
         registers([0, 0, 128, 0, 0], [x], [np.zeros_like(x)])
+
+
+def test_values_that_are_too_large(registers: Program) -> None:
+    (found,) = registers([2, 0], [], [np.zeros(128, np.int16)])
+    whole, halves = found[:64:16], found[64::16].view(np.float16)
+    np.testing.assert_array_equal(whole, [32767, 32767, 100000 - 65536 * 2, -7])
+    np.testing.assert_array_equal(halves[:2], [-65504, np.inf])
+    with pytest.raises(KernelFault, match="100000 is too large for the integer"):
+        registers([2, 1], [], [np.zeros(128, np.int16)])

@@ -32,10 +32,11 @@ def test_lanes_exchange_and_threads_wait(simt: Program, n: int) -> None:
     np.testing.assert_array_equal(y, np.cumsum(x))
 
 
-def test_atomics_reductions_and_votes(simt: Program) -> None:
+@pytest.mark.parametrize("tracked", [False, True])
+def test_atomics_reductions_and_votes(simt: Program, tracked: bool) -> None:
     x = np.random.default_rng(3).integers(0, 9, 256, dtype=np.int32)
     outputs = [np.zeros(9, np.int32), np.zeros(8, np.int32), np.zeros(8, np.int32)]
-    bins, best, odd = simt([2, 256], [x], outputs, tracked=False)
+    bins, best, odd = simt([2, 256], [x], outputs, tracked=tracked)
     np.testing.assert_array_equal(bins, np.bincount(x, minlength=9))
     np.testing.assert_array_equal(best, x.reshape(8, 32).max(1))
     np.testing.assert_array_equal(odd, (x.reshape(8, 32) & 1).sum(1))
@@ -60,11 +61,20 @@ def test_too_many_threads(simt: Program) -> None:
         simt([5, 4096], [], [np.zeros(4096, np.int32)])
 
 
-def test_what_a_thread_never_wrote(simt: Program) -> None:
-    with pytest.raises(KernelFault, match="byte 252 was never written"):
-        simt([5, 64], [], [np.zeros(64, np.int32)])
-    (y,) = simt([5, 64], [], [np.full(64, 7, np.int32)], tracked=False)
+@pytest.mark.parametrize("tracked", [False, True])
+def test_what_no_thread_writes_stays(simt: Program, tracked: bool) -> None:
+    (y,) = simt([5, 64], [], [np.full(64, 7, np.int32)], tracked=tracked)
     np.testing.assert_array_equal(y, [0] * 63 + [7])
+    (y,) = simt([9, 8], [], [np.zeros(8, np.int32)], tracked=tracked)
+    np.testing.assert_array_equal(y, [5] + [1] * 7)
+
+
+def test_groups_of_lanes(simt: Program) -> None:
+    (y,) = simt([10, 32, 8], [], [np.zeros(32, np.int32)])
+    np.testing.assert_array_equal(y, np.arange(32) // 8 * 8)
+    for width in (0, 5, 64):
+        with pytest.raises(KernelFault, match="asc_shfl: width is a power of two"):
+            simt([10, 32, width], [], [np.zeros(32, np.int32)])
 
 
 def test_copies_wait_for_threads_and_threads_for_copies(simt: Program) -> None:
@@ -73,3 +83,11 @@ def test_copies_wait_for_threads_and_threads_for_copies(simt: Program) -> None:
     np.testing.assert_array_equal(y, 2 * x)
     with pytest.raises(KernelFault, match="VF_CALL"):
         simt([7, 64], [x], [np.zeros_like(x)])
+
+
+def test_threads_wait_for_a_copy_of_what_they_overwrite(simt: Program) -> None:
+    x = np.arange(64, dtype=np.float32)
+    (y,) = simt([8, 56, True], [x[:56]], [np.zeros(56, np.float32)])
+    np.testing.assert_array_equal(y, 2 * x[:56])
+    with pytest.raises(KernelFault, match="VF_CALL.*written on PIPE_V with no wait since.*MTE3"):
+        simt([8, 56, False], [x[:56]], [np.zeros(56, np.float32)])

@@ -1,11 +1,16 @@
-"""An output with the name of an input is that tensor: what the kernel leaves alone keeps its value."""
+"""What outputs begin with: one with the name of an input is that tensor; others have values by definition."""
 
 from __future__ import annotations
+
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ascend_ep.cli import op
+from ascend_ep.codegen.header_text import HEADERS
+from ascend_ep.opbuild.ascendc.cpp import find_cpp
 
 HOST = """
 #include "register/op_def_registry.h"
@@ -65,3 +70,41 @@ def test_what_is_not_written_keeps_its_value(tmp_path):
     assert op.main(["run", str(tmp_path / "Bump"), *files], {}) == 0
     x[:8] += 1
     np.testing.assert_array_equal(np.load(tmp_path / "made" / "x.npy"), x)
+
+
+@pytest.mark.slow
+def test_what_is_not_written_has_the_initial_value(tmp_path):
+    host = HOST.replace('Output("x")', 'Output("y").InitValue(ScalarVar(ScalarType::FLOAT32, 7.0f))')
+    host = host.replace(
+        "    context->SetBlockDim(1);", "    context->SetBlockDim(1), context->SetNeedAtomic(true);"
+    )
+    kernel = KERNEL.replace("x_ref", "y").replace("DataCopy(g, t, 8)", "DataCopy(to, t, 8)")
+    kernel = kernel.replace(
+        "    DataCopy(t,",
+        "    GlobalTensor<float> to;\n    to.SetGlobalBuffer((__gm__ float *)y, 16);\n    DataCopy(t,",
+    )
+    for name, text in (("op_host/bump.cpp", host), ("op_kernel/bump.cpp", kernel)):
+        (tmp_path / "Bump" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "Bump" / name).write_text(text)
+    x = np.arange(16, dtype=np.float32)
+    np.save(tmp_path / "x.npy", x)
+    files = ["--input", str(tmp_path / "x.npy"), "--output", str(tmp_path / "made")]
+    assert op.main(["run", str(tmp_path / "Bump"), *files], {}) == 0
+    np.testing.assert_array_equal(np.load(tmp_path / "made" / "y.npy"), [*(x[:8] + 1), *[7] * 8])
+
+
+def test_initial_values_of_a_definition(tmp_path):
+    source, program = Path(__file__).with_name("initial_values.cpp"), tmp_path / "program"
+    subprocess.run(
+        [*find_cpp(), "-std=c++17", "-O0", "-w", f"-I{HEADERS / 'ascendc'}", source, "-o", program],
+        check=True,
+    )
+    lines = subprocess.run([program], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert lines == [
+        "0000000000000000ee 1",
+        "eeeeeeeeeeeeeeeeee 0",
+        "eeeeeeeeeeeeeeeeee 0",
+        "0000803f0000803fee 1",
+        "fefeee 1",
+        "003c003cee 1",
+    ]

@@ -48,6 +48,8 @@ def test_a_failed_move_puts_everything_back(
     def fail(source: Path, target: Path) -> None:
         if next(counted) == failing:
             raise OSError(errno.ENOSPC, "No space left on device", str(target))
+        if Path(source).relative_to(tmp_path).parts[0] != Path(target).relative_to(tmp_path).parts[0]:
+            raise OSError(errno.EXDEV, "Invalid cross-device link", str(target))  # as of two file systems
         replace(source, target)
 
     monkeypatch.setattr(os, "replace", fail)

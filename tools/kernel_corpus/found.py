@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ascend_ep.opbuild.ascendc.cpp import sources_of
-from ascend_ep.opbuild.kernels.signature import KernelFunction, kernels_of, without_comments
+from ascend_ep.opbuild.ascendc.declarations import without_comments
+from ascend_ep.opbuild.kernels.signature import KernelFunction, kernels_of
 from ascend_ep.opbuild.kernels.sources import find_sources, is_program
 
 SUFFIXES = (".cpp", ".cc", ".cxx", ".cce", ".asc", ".h", ".hpp")

@@ -22,13 +22,8 @@ from ascend_ep.errors import AscendError
 from ascend_ep.runtime.cache_folder import open_cache
 
 from .attributes import has_bracketed, without_bracketed
-from .class_specializations import (
-    as_aggregates,
-    constrained,
-    has_in_class,
-    with_faults_in_destructors,
-)
-from .core_types import CoreType, core_types, flags_of, join, tool
+from .class_specializations import as_aggregates, constrained, has_in_class
+from .core_types import core_types, flags_of, join, tool
 
 #: This package's libraries.
 LIBRARIES = HEADERS.parent / "lib"
@@ -136,7 +131,7 @@ def _object(unit: Unit, command: Sequence[str], folder: Path) -> Path:
 
 def asks_for_more(text: str, sources: Sequence[Path]) -> bool:
     """Whether a unit that includes these files is more than one compilation of what stands there."""
-    return has_bracketed(text, sources) or has_in_class(sources) or bool(_kinds(text, sources))
+    return has_bracketed(text, sources) or has_in_class(sources) or bool(core_types(_texts(text, sources)))
 
 
 def is_rewritten(text: str, sources: Sequence[Path], compiler: Sequence[str]) -> bool:
@@ -146,46 +141,59 @@ def is_rewritten(text: str, sources: Sequence[Path], compiler: Sequence[str]) ->
 
 def readable(preprocessed: str, compiler: Sequence[str]) -> str:
     """The text as the compiler reads it."""
-    text = with_faults_in_destructors(without_bracketed(preprocessed))
+    text = without_bracketed(preprocessed)
     return constrained(as_aggregates(text)).replace(_ALWAYS, "") if _gnu_flags(tuple(compiler)) else text
 
 
-def _kinds(text: str, sources: Sequence[Path]) -> tuple[CoreType, ...]:
-    return core_types([text, *(p.read_text(encoding="utf-8", errors="replace") for p in sources)])
+def _texts(text: str, sources: Sequence[Path]) -> list[str]:
+    return [text, *(p.read_text(encoding="utf-8", errors="replace") for p in sources)]
 
 
 def compile_for_cores(
     command: Sequence[str], text: str, sources: Sequence[Path], target: Path, work: Path
-) -> None:
+) -> str:
     """Runs the command of a compilation of a unit's text (`compiler ... -c file ...`) for each kind of core that it
     asks for, and makes the object `target`. sources: files that the unit includes. work: an empty folder for what is
-    between. Raises AscendError E43001, E43002."""
-    rewritten = is_rewritten(text, sources, command[: command.index("-c")])
-    kinds = _kinds(text, sources)
+    between. Where `-MF` names a list of included files, that has those of each kind. Returns what the compiler says,
+    its warnings. Raises AscendError E43001, E43002."""
+    compiler = command[: command.index("-c")]
+    rewritten = is_rewritten(text, sources, compiler)
+    texts = _texts(text, sources)
+    kinds = core_types(texts)
     if len(kinds) < 2:
         more = flags_of(kinds[0], False) if kinds else []
-        _compile([*command, *more], rewritten, target, work)
-        return
-    compiler = command[: command.index("-c")]
+        return _compile([*command, *more], rewritten, target, work)
+    said, included = [], []
     for kind in kinds:
         more = [*flags_of(kind, True), *_gnu_flags(tuple(compiler))]
-        _compile([*command, *more], rewritten, work / f"{kind}.o", work)
+        own = list(command)
+        if "-MF" in own:
+            included.append(work / f"{kind}.d")
+            own[own.index("-MF") + 1] = str(included[-1])
+        said.append(_compile([*own, *more], rewritten, work / f"{kind}.o", work))
     both = work / "both.o"
-    join(work / "cube.o", work / "vector.o", both, compiler, _run_compiler)
+    join(work / "cube.o", work / "vector.o", both, compiler, _run_compiler, "\n".join(texts))
     keep(both, target)
+    if included:
+        rules = "".join(p.read_text(encoding="utf-8", errors="surrogateescape") for p in included)
+        listed = Path(command[command.index("-MF") + 1])
+        listed.write_text(rules, encoding="utf-8", errors="surrogateescape")
+    return "".join(dict.fromkeys(said))
 
 
-def _compile(command: Sequence[str], rewritten: bool, target: Path, work: Path) -> None:
-    """One compilation; where it can't read the source, of what the preprocessor makes, as it can."""
-    if rewritten:
-        at = command.index("-c")
-        made = work / f"{target.stem}.ii"
-        _run_compiler([*command[:at], "-E", *command[at + 1 :]], made)
-        text = made.read_text(encoding="utf-8", errors="surrogateescape")
-        made.write_text(readable(text, command[:at]), encoding="utf-8", errors="surrogateescape")
-        more = without_includes(command[at + 2 :])
-        command = [*command[: at + 1], str(made), *more, *_CONCEPTS[not _gnu_flags(tuple(command[:at])) :]]
-    _run_compiler(command, target)
+def _compile(command: Sequence[str], rewritten: bool, target: Path, work: Path) -> str:
+    """One compilation; where it can't read the source, of what the preprocessor makes, as it can. Returns what the
+    compiler says."""
+    at = command.index("-c")
+    compiler, file, flags = command[:at], command[at + 1], command[at + 2 :]
+    if not rewritten:
+        return _run_compiler([*compiler, "-c", "-x", "c++", file, *flags], target)
+    made = work / f"{target.stem}.ii"
+    said = _run_compiler([*compiler, "-E", "-x", "c++", file, *flags], made)
+    text = made.read_text(encoding="utf-8", errors="surrogateescape")
+    made.write_text(readable(text, compiler), encoding="utf-8", errors="surrogateescape")
+    flags = [*without_includes(flags), *(_CONCEPTS if _gnu_flags(tuple(compiler)) else ())]
+    return said + _run_compiler([*compiler, "-c", str(made), *flags], target)
 
 
 def without_includes(flags: Sequence[str]) -> list[str]:
@@ -250,8 +258,9 @@ def _candidates(name: str, beside: Path | None, folders: Sequence[Path]) -> Iter
         yield folder / name
 
 
-def _run_compiler(command: Sequence[str], target: Path, out: tuple[str, ...] = ("-o",)) -> None:
-    """Runs a compiler, whose result takes the place of `target` when it is whole. Raises E43002."""
+def _run_compiler(command: Sequence[str], target: Path, out: tuple[str, ...] = ("-o",)) -> str:
+    """Runs a compiler, whose result takes the place of `target` when it is whole. Returns what it says; raises
+    AscendError E43002."""
     handle, made = tempfile.mkstemp(dir=target.parent, prefix=".compile-")
     os.close(handle)
     try:
@@ -270,6 +279,7 @@ def _run_compiler(command: Sequence[str], target: Path, out: tuple[str, ...] = (
             raise _failed(command[0], answer.stderr, answer.returncode)
         os.chmod(made, 0o700)
         keep(Path(made), target)
+        return answer.stderr
     except (OSError, subprocess.TimeoutExpired) as error:
         raise AscendError("E43002", command[0], error) from error
     finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .signature import without_comments
+from ascend_ep.opbuild.ascendc.declarations import without_comments
 
 _OPEN = re.compile(r"<<<")
 #: What stands before the body of a function.

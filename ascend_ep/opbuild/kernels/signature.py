@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ascend_ep.errors import AscendError, did_you_mean
+from ascend_ep.opbuild.ascendc.declarations import without_comments
 
-_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 _SPECIFIER = re.compile(
     r"\s*(?:__aicore__|\[\s*aicore\s*\]|__vector__|__cube__|__mix__\s*\([^)]*\)|__simt__|inline|static|void"
     r"|__inline__|__attribute__\s*\(\(.*?\)\)|\[\[.*?\]\]|__global__|__launch_bounds__\s*\([^)]*\))"
@@ -64,18 +64,6 @@ class KernelFunction:
 
     def __str__(self) -> str:
         return f"{self.name}({', '.join(p.name for p in self.parameters)})"
-
-
-def without_comments(text: str) -> str:
-    """The text with comments and the insides of strings blank; lines and columns stay."""
-
-    def blank(match: re.Match[str]) -> str:
-        found = match[0]
-        if found[0] in "\"'":
-            return found[0] + " " * (len(found) - 2) + found[0]
-        return re.sub(r"[^\n]", " ", found)
-
-    return _TEXT.sub(blank, text)
 
 
 def kernels_of(path: Path) -> list[KernelFunction]:

@@ -11,10 +11,11 @@ from pathlib import Path
 from ascend_ep.cann.soc import Soc
 from ascend_ep.errors import AscendError
 from ascend_ep.opbuild.ascendc.cpp import missing_includes
+from ascend_ep.opbuild.ascendc.declarations import without_comments
 from ascend_ep.opbuild.ascendc.naming import snake_case
 
 from .host_code import HostCode, HostOperator, read_host
-from .signature import KernelFunction, chosen_kernel, kernels_of, without_comments
+from .signature import KernelFunction, chosen_kernel, kernels_of
 
 SUFFIXES = (".cpp", ".cc", ".cxx", ".asc")
 #: How far above a file the folder of its project is looked for.

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from ascend_ep.opbuild.ascendc.call_request import GE_NUMBERS
 from ascend_ep.opbuild.ascendc.cpp import sources_of
+from ascend_ep.opbuild.ascendc.declarations import without_comments
 
-from .signature import KernelFunction, separated, without_comments
+from .signature import KernelFunction, separated
 
 _DECLARES = re.compile(r"\bASCENDC_TPL_ARGS_DECL\s*\(")
 _PARAMETER = re.compile(r"(?P<type>.*?)\s*\b[A-Za-z_]\w*\Z", re.DOTALL)

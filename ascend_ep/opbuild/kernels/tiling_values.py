@@ -11,8 +11,9 @@ from pathlib import Path
 
 from ascend_ep.errors import AscendError, did_you_mean
 from ascend_ep.opbuild.ascendc.cpp import sources_of
+from ascend_ep.opbuild.ascendc.declarations import without_comments
 
-from .signature import KernelFunction, without_comments
+from .signature import KernelFunction
 
 _FORMATS = {
     "uint8_t": "B", "int8_t": "b", "bool": "?", "uint16_t": "H", "int16_t": "h", "uint32_t": "I",

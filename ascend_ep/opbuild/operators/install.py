@@ -9,7 +9,8 @@ import signal
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import count
 from pathlib import Path
 
 from ascend_ep import atomic_file
@@ -39,14 +40,16 @@ def put_in_place(folders: Sequence[Path], contents: Mapping[str, bytes], removed
     """Writes the files, by path below each folder, in this order, and removes others.
 
     Everything is written beside its place first, then moved there without being interrupted; what a failed
-    move left is put back. Raises AscendError E43104.
+    move left is put back. Folders may be on different file systems. Raises AscendError E43104.
     """
     with ExitStack() as staged:
+        beside = _Beside(staged)
         try:
-            moves = [move for folder in folders for move in _stage(staged, folder, contents)]
-            kept = Path(staged.enter_context(tempfile.TemporaryDirectory(dir=folders[-1], prefix=_PREFIX)))
+            moves = [move for folder in folders for move in _stage(beside, folder, contents)]
+            steps = [(source, target, beside.new(target)) for source, target in moves]
+            steps += [(None, target, beside.new(target)) for target in removed if target.exists()]
             with _uninterrupted():
-                _move(moves, removed, kept)
+                _move(steps)
         except OSError as error:
             path = error.filename2 or error.filename or folders[0]
             raise AscendError("E43104", path, error.strerror or error) from None
@@ -55,25 +58,43 @@ def put_in_place(folders: Sequence[Path], contents: Mapping[str, bytes], removed
 _PREFIX = ".ascend-op-"
 
 
-def _stage(staged: ExitStack, folder: Path, contents: Mapping[str, bytes]) -> list[tuple[Path, Path]]:
-    """Files with the contents in a folder beside their places, and for each where it goes."""
-    beside = Path(staged.enter_context(tempfile.TemporaryDirectory(dir=folder, prefix=_PREFIX)))
-    moves = []
-    for number, (name, data) in enumerate(contents.items()):
-        file = beside / str(number)
+class _Beside:
+    """Hidden folders beside files, on their file systems, as long as `staged` is open."""
+
+    def __init__(self, staged: ExitStack) -> None:
+        self.staged = staged
+        self.folders: dict[Path, Path] = {}
+        self.names = count()
+
+    def new(self, target: Path) -> Path:
+        """A new name on the file system of the target."""
+        parent = target.parent
+        if parent not in self.folders:
+            folder = tempfile.TemporaryDirectory(dir=parent, prefix=_PREFIX)
+            self.folders[parent] = Path(self.staged.enter_context(folder))
+        return self.folders[parent] / str(next(self.names))
+
+
+def _stage(beside: _Beside, folder: Path, contents: Mapping[str, bytes]) -> list[tuple[Path | None, Path]]:
+    """Files with the contents beside their places, and for each where it goes."""
+    moves: list[tuple[Path | None, Path]] = []
+    for name, data in contents.items():
+        target = folder / name
+        atomic_file.make_folder(target.parent)
+        file = beside.new(target)
         file.write_bytes(data)
         file.chmod(0o755 if name.endswith(".so") else 0o644)
-        atomic_file.make_folder((folder / name).parent)
-        moves.append((file, folder / name))
+        moves.append((file, target))
     return moves
 
 
-def _move(moves: Sequence[tuple[Path, Path]], removed: Sequence[Path], kept: Path) -> None:
-    """Moves files to their places. What was there is kept until all have arrived."""
+def _move(steps: Sequence[tuple[Path | None, Path, Path]]) -> None:
+    """Moves files to their places, or removes what is there. The third of a step: where that is kept until all
+    have arrived."""
     undo: list[tuple[Path | None, Path]] = []
     try:
-        for source, target in [*moves, *((None, path) for path in removed)]:
-            before = kept / str(len(undo)) if target.exists() else None
+        for source, target, kept in steps:
+            before = kept if target.exists() else None
             if before is not None:
                 before.write_bytes(target.read_bytes())
                 before.chmod(target.stat().st_mode & 0o777)
@@ -84,10 +105,13 @@ def _move(moves: Sequence[tuple[Path, Path]], removed: Sequence[Path], kept: Pat
                 target.unlink(missing_ok=True)
     except OSError:
         for before, target in reversed(undo):
-            if before is None:
-                target.unlink(missing_ok=True)
-            else:
-                atomic_file.put(before, target)
+            with suppress(
+                OSError
+            ):  # the first failure is the one to tell, and the others go back all the same
+                if before is None:
+                    target.unlink(missing_ok=True)
+                else:
+                    atomic_file.put(before, target)
         raise
 
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <csetjmp>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -13,6 +14,39 @@ namespace asc_cpu {
 
 /* What a block that waits throws when another one has failed. */
 struct Stopped {};
+
+/* Faults that can't leave by themselves: destructors of a kernel's objects let none out. Where std::terminate would
+ * end the process, the core's thread goes on behind its kernel; what lies between is left as it is. */
+class WayOut {
+   public:
+    WayOut() : before_(std::set_terminate(&WayOut::take)) {}
+    ~WayOut() { std::set_terminate(before_); }
+    WayOut(const WayOut &) = delete;
+    WayOut &operator=(const WayOut &) = delete;
+    /* Where this thread goes on, null for nowhere. */
+    static std::jmp_buf *&beyond() {
+        static thread_local std::jmp_buf *place = nullptr;
+        return place;
+    }
+
+   private:
+    [[noreturn]] static void take() {
+        if (beyond() && is_ours()) std::longjmp(*beyond(), 1);
+        std::abort();
+    }
+    static bool is_ours() {
+        try {
+            if (std::current_exception()) throw;
+        } catch (const Fault &) {
+            return true;
+        } catch (const Stopped &) {
+            return true;
+        } catch (...) {
+        }
+        return false;
+    }
+    std::terminate_handler before_;
+};
 
 /* Cores of a block: vector cores, cube cores, or one cube core with `ratio` vector cores. */
 enum class Kernel : uint8_t { Vector, Cube, Mix };
@@ -35,27 +69,18 @@ class Blocks {
         ready_.assign(cores_.size(), nullptr);
         places_.assign(cores_.size(), Where{});
         the_blocks() = this;
+        const WayOut way_out;
         std::vector<std::thread> threads;
         for (uint32_t i = 0; i < cores_.size(); i++)
             threads.emplace_back([this, i, &chip, &body] {
-                try {
-                    wait(i);
-                    core().start(chip);
-                    body();
-                    place().where = {};
-                    core().drain();
-                    if (CHECKED) {
-                        check_flags();
-                        if (i == 0) advise_on_block(chip.ub);
-                    }
-                } catch (const Fault &fault) {
-                    if (!stopped_) end(fault);
-                } catch (const Stopped &) {
-                }
-                ended_[i] = true;
-                cores_[i]->waiting[0].clear();
-                for (uint32_t s = 0; s < SPACES; s++) cores_[i]->memory[s].start(Space(s), 0);
-                pass(i);
+                std::jmp_buf beyond;
+                WayOut::beyond() = &beyond;
+                if (setjmp(beyond) == 0)
+                    run_core(i, chip, body);
+                else if (!stopped_)
+                    end(thrown());
+                WayOut::beyond() = nullptr;
+                leave(i);
             });
         for (std::thread &t : threads) t.join();
         if (CHECKED && !stopped_) advise_on_globals();
@@ -150,6 +175,29 @@ class Blocks {
     }
 
    private:
+    template <typename F>
+    void run_core(uint32_t i, const Chip &chip, F &body) {
+        try {
+            wait(i);
+            core().start(chip);
+            body();
+            place().where = {};
+            core().drain();
+            if (CHECKED) {
+                check_flags();
+                if (i == 0) advise_on_block(chip.ub);
+            }
+        } catch (const Fault &fault) {
+            if (!stopped_) end(fault);
+        } catch (const Stopped &) {
+        }
+    }
+    void leave(uint32_t i) {
+        ended_[i] = true;
+        cores_[i]->waiting[0].clear();
+        for (uint32_t s = 0; s < SPACES; s++) cores_[i]->memory[s].start(Space(s), 0);
+        pass(i);
+    }
     void add(uint32_t i, uint32_t n, uint32_t per_block, Kernel kernel, uint32_t ratio) {
         auto made = std::make_unique<Core>();
         const uint32_t block = i / per_block, part = i % per_block;

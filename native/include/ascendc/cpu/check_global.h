@@ -7,9 +7,8 @@ namespace asc_cpu {
 
 inline void check_global_read(const Operand &o, Now &now, Global &g, uint64_t offset, uint64_t bytes) {
     Core &c = core();
-    if (g.stamps.empty() && g.threads) g.stamps.assign(size_t(g.bytes / 4 + 1), 0);
     if (g.stamps.empty()) {
-        if (g.tracked)
+        if (g.tracked && !g.has_threads())
             report("ErrorRead2", "write it first", g.name, int64_t(offset * 8 / o.bits),
                    "%s: %s: byte %llu was never written", now.name, g.name, (unsigned long long)offset);
         return;
@@ -17,10 +16,10 @@ inline void check_global_read(const Operand &o, Now &now, Global &g, uint64_t of
     uint32_t last = ~0u;
     for (uint64_t i = offset / 4; i * 4 < offset + bytes; i++) {
         const uint32_t id = g.stamps[size_t(i)];
-        if (id == last && !(g.threads && !id)) continue;
+        if (id == last) continue;
         last = id;
         if (!id) {
-            if (g.tracked && !g.wrote(i * 4))
+            if (g.tracked && !g.has_threads())
                 report("ErrorRead2", "write it first", g.name, int64_t(i * 32 / o.bits),
                        "%s: %s: byte %llu was never written", now.name, g.name, (unsigned long long)i * 4);
             continue;

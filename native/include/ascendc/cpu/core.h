@@ -81,6 +81,7 @@ struct Core {
     Memory memory[SPACES];
     void *tpipe = nullptr; /* the TPipe in use */
     uint32_t owners = 0;   /* queues and buffers that InitBuffer has made */
+    uint32_t hccls = 0;    /* objects of Hccl that it has made, which are numbered alike on every core */
 
     std::vector<Issued> log;
     Clock issued{}, done{};
@@ -172,7 +173,7 @@ struct Core {
 inline Core *the_core = nullptr;
 /* Whether it is a cube core: read by the entries of kernels that are compiled for either kind of core. */
 extern "C" {
-inline bool asc_on_cube_core = false;
+[[gnu::used]] inline bool asc_on_cube_core = false;
 }
 inline Core &core() {
     return *the_core;

@@ -31,13 +31,11 @@ inline uint64_t flag_key(uint32_t mode, uint32_t flag, uint32_t from, uint32_t t
     return uint64_t(mode) << 56 | uint64_t(flag & 0xFFFF) << 40 | uint64_t(from) << 20 | to;
 }
 inline void cross_set(uint32_t mode, pipe_t pipe, uint32_t flag, Where w) {
-    if (is_ending()) return;
     at(w);
     for (const uint32_t to : partners(mode)) blocks().raise(flag_key(mode, flag, core().number, to), pipe);
     core().time++;
 }
 inline void cross_wait(uint32_t flag, Where w) {
-    if (is_ending()) return;
     at(w);
     std::vector<uint64_t> keys[3];
     for (uint32_t mode = 0; mode < 3; mode++)

@@ -140,7 +140,6 @@ constexpr Ends ends_of(AscendC::HardEvent event) {
 
 inline void barrier(pipe_t pipe, Where w) {
     if constexpr (!CHECKED) return;
-    if (is_ending()) return;
     if (w.line) place().where = w;
     Core &c = core();
     if (pipe == PIPE_ALL) return c.barrier_all();
@@ -161,7 +160,6 @@ inline Clock signal(uint32_t pipe) {
 
 inline void set_flag(pipe_t from, pipe_t to, int32_t id, Where w) {
     if constexpr (!CHECKED) return;
-    if (is_ending()) return;
     if (w.line) place().where = w;
     Flag &flag = core().flags[index_of(from)][index_of(to)][id & 15];
     if (flag.set)
@@ -172,7 +170,6 @@ inline void set_flag(pipe_t from, pipe_t to, int32_t id, Where w) {
 }
 inline void wait_flag(pipe_t from, pipe_t to, int32_t id, Where w) {
     if constexpr (!CHECKED) return;
-    if (is_ending()) return;
     if (w.line) place().where = w;
     Flag &flag = core().flags[index_of(from)][index_of(to)][id & 15];
     if (!flag.set)

@@ -103,9 +103,14 @@ inline Fault describe(const char *kind, const char *fix, const char *tensor, int
     return fault;
 }
 
-/* Whether a fault is on its way: destructors of a kernel's objects that wait for flags have none to wait for. */
-inline bool is_ending() {
-    return std::uncaught_exceptions() > 0;
+/* The last fault of this thread that was thrown with none on its way: destructors meet others while it is. */
+inline Fault &thrown() {
+    static thread_local Fault fault;
+    return fault;
+}
+[[noreturn]] inline void end_with(const Fault &fault) {
+    if (!std::uncaught_exceptions()) thrown() = fault;
+    throw fault;
 }
 
 /* Ends the run with a fault. */
@@ -114,14 +119,14 @@ inline bool is_ending() {
     va_start(arguments, format);
     const Fault fault = describe(kind, nullptr, nullptr, -1, format, arguments);
     va_end(arguments);
-    throw fault;
+    end_with(fault);
 }
 [[noreturn]] inline void fail_with(const char *kind, const char *fix, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     const Fault fault = describe(kind, fix, nullptr, -1, format, arguments);
     va_end(arguments);
-    throw fault;
+    end_with(fault);
 }
 
 /* Each kind once for a place. */
@@ -138,7 +143,7 @@ inline void report(const char *kind, const char *fix, const char *tensor, int64_
     va_start(arguments, format);
     const Fault fault = describe(kind, fix, tensor, element, format, arguments);
     va_end(arguments);
-    if (settings().stop) throw fault;
+    if (settings().stop) end_with(fault);
     keep(fault);
 }
 inline void advise(const char *kind, const char *fix, const char *format, ...) {

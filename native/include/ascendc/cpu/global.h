@@ -19,12 +19,6 @@ inline std::vector<Event> &events() {
     return the_events;
 }
 
-/* What an unwritten byte holds where threads may write it: no two places alike, so that few programs write it. */
-inline uint8_t unwritten_byte(uint64_t at) {
-    const uint64_t mixed = (at + 0x9E3779B97F4A7C15ull) * 0xBF58476D1CE4E5B9ull;
-    return uint8_t(mixed >> 56 | 1);
-}
-
 /* A tensor in global memory. tracked: reading what no instruction has written is an error (outputs, workspace). */
 struct Global {
     uint8_t *begin;
@@ -36,22 +30,20 @@ struct Global {
     uint64_t read = 0;                 /* bytes that instructions have read of it */
     Where reader = {};                 /* the last one */
 
-    bool threads = false; /* SIMT threads may write it: what nothing has written holds a pattern */
+    /* Its bytes before the first SIMT threads that may write it. One that writes what is there can't be seen: of bytes
+     * that are the same it is not known whether something wrote them. */
+    std::vector<uint8_t> before = {};
 
     bool wrote(uint64_t offset) const {
-        return (!stamps.empty() && stamps[size_t(offset / 4)] != 0) || (threads && changed(offset));
+        return (!stamps.empty() && stamps[size_t(offset / 4)] != 0) || changed(offset);
     }
-    /* Whether the four bytes of an offset are not what expect_threads() has left there. */
+    bool has_threads() const { return !before.empty(); }
     bool changed(uint64_t offset) const {
-        for (uint64_t i = offset / 4 * 4; i < offset / 4 * 4 + 4 && i < bytes; i++)
-            if (begin[i] != unwritten_byte(i)) return true;
-        return false;
+        const uint64_t at = offset / 4 * 4, n = bytes - at < 4 ? bytes - at : 4;
+        return has_threads() && std::memcmp(begin + at, &before[size_t(at)], size_t(n)) != 0;
     }
     void expect_threads() {
-        if (threads || !tracked || !writable) return;
-        for (uint64_t at = 0; at < bytes; at += 4)
-            for (uint64_t i = at; !wrote(at) && i < at + 4 && i < bytes; i++) begin[i] = unwritten_byte(i);
-        threads = true;
+        if (!has_threads() && tracked && writable) before.assign(begin, begin + bytes);
     }
 };
 /* The global tensors, which all blocks share. An access outside of them is an error, unless there are none. */

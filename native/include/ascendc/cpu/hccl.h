@@ -217,7 +217,7 @@ class Hccl {
         if (t.committed == t.repeat)
             asc_cpu::fail_with("ErrorParam", "commit it as often as `repeat` says", "Hccl: handle %d, commit %u of %u",
                                int(handle), t.committed + 1, t.repeat);
-        const uint64_t key = asc_cpu::flag_key(asc_cpu::HCCL_TASK, uint32_t(handle), 0, 0);
+        const uint64_t key = key_of(handle);
         const uint32_t turn = t.committed++;
         if (asc_cpu::blocks().signal_of(key).count > turn) return;
         asc_cpu::core().barrier_all();
@@ -232,7 +232,7 @@ class Hccl {
     int32_t Wait(HcclHandle handle, Where w = Where::here()) {
         asc_cpu::at(w);
         Task &t = task(handle, "Wait");
-        const uint64_t key = asc_cpu::flag_key(asc_cpu::HCCL_TASK, uint32_t(handle), 0, 0);
+        const uint64_t key = key_of(handle);
         const uint32_t turn = t.waited++;
         asc_cpu::blocks().wait_until([=] { return asc_cpu::blocks().signal_of(key).count > turn; }, "Hccl Wait");
         const auto &signal = asc_cpu::blocks().signal_of(key);
@@ -242,8 +242,7 @@ class Hccl {
     /* Tasks of the handle that are done. */
     int32_t Query(HcclHandle handle) {
         task(handle, "Query");
-        return int32_t(
-            asc_cpu::blocks().signal_of(asc_cpu::flag_key(asc_cpu::HCCL_TASK, uint32_t(handle), 0, 0)).count);
+        return int32_t(asc_cpu::blocks().signal_of(key_of(handle)).count);
     }
     void InterHcclGroupSync(int8_t, HcclHandle) {}
     template <typename... Types>
@@ -285,6 +284,10 @@ class Hccl {
             asc_cpu::fail_with("ErrorParam", "a launch here is rank 0 of one", "Hccl: rank %u of a group of 1", rank);
         return reinterpret_cast<GM_ADDR>(at);
     }
+    /* Of the commits of a handle, by all cores that have this object. */
+    uint64_t key_of(HcclHandle handle) const {
+        return asc_cpu::flag_key(asc_cpu::HCCL_TASK, uint32_t(handle), number_, 0);
+    }
     static uint64_t first(const void *numbers) { return *static_cast<const uint64_t *>(numbers); }
     HcclHandle prepare(const char *name, GM_ADDR from, GM_ADDR to, uint64_t bytes, uint32_t repeat, bool commit,
                        Where w) {
@@ -307,6 +310,7 @@ class Hccl {
     }
 
     asc_cpu::HcclContext *context_ = nullptr;
+    uint32_t number_ = asc_cpu::the_core ? asc_cpu::core().hccls++ : 0;
     std::vector<Task> tasks_;
 };
 

@@ -142,7 +142,7 @@ class TQueBind {
         buffers_.push_back(std::make_unique<asc_cpu::Buffer>(
             asc_cpu::Buffer{Stage::Free, space, POSITION == TPosition::VECIN, begin, bytes, owner_, part}));
     }
-    ~TQueBind() noexcept(false) {
+    ~TQueBind() {
         if (!std::uncaught_exceptions() && asc_cpu::the_core) check_leaks();
     }
     static constexpr asc_cpu::Space space = asc_cpu::space_of(POSITION);

@@ -124,6 +124,21 @@ inline bool &is_cube_only() {
     return yes;
 }
 
+#ifdef ASC_CORES_JOINED
+/* What the cube's compilation says of itself, where the unit runs before main what the vector core's has. */
+extern "C" {
+__attribute__((used, weak)) void asc_mark_cube_code() {
+    has_cube_code() = true;
+}
+__attribute__((used, weak)) void asc_mark_joined_code() {
+    has_joined_code() = true;
+}
+__attribute__((used, weak)) void asc_mark_cube_only() {
+    is_cube_only() = true;
+}
+}
+#endif
+
 /* The cores of a kernel that says nothing. */
 inline TaskCores default_cores(const Chip &chip) {
 #if defined(ASC_CORE_TYPE) && !defined(ASC_CORES_JOINED)

@@ -144,7 +144,8 @@ class Call {
             for (size_t i = 0; i < groups[g].count; i++) {
                 gert::Tensor &t = tensors[groups[g].first + i];
                 const std::string name = g < n_names ? names[g] : "tensor";
-                add({nullptr, static_cast<uint8_t *>(t.GetAddr()), t.GetSize(), role},
+                const bool filled = role == Role::OUTPUT && g < node_.filled.size() && node_.filled[g];
+                add({nullptr, static_cast<uint8_t *>(t.GetAddr()), t.GetSize(), filled ? Role::BOTH : role},
                     groups[g].count > 1 ? name + "[" + std::to_string(i) + "]" : name);
             }
         }

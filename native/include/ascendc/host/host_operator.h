@@ -82,7 +82,45 @@ class HostOperator {
             throw Refusal{"TilingFunc writes too much tiling data"};
     }
 
+    /* Gives outputs what their definition's InitValue says, where tiling asked for it. Throws Refusal. */
+    void fill_outputs(Node &node) const {
+        node.filled.assign(node.output_groups.size(), false);
+        if (!node.need_atomic) return;
+        for (size_t g = 0; g < node.output_groups.size() && g < definition_->outputs.size(); g++) {
+            const ops::OpParamDef &spec = definition_->outputs[g];
+            if (spec.initial.empty()) continue;
+            if (spec.initial.size() > 1 && !spec.types.empty() && spec.initial.size() != spec.types.size())
+                throw Refusal{"InitValue of " + spec.name + " has not one value for each of its data types"};
+            const Node::Group &group = node.output_groups[g];
+            for (size_t i = 0; i < group.count; i++) fill(node.outputs[group.first + i], spec);
+            node.filled[g] = true;
+        }
+    }
+
    private:
+    static void fill(gert::Tensor &out, const ops::OpParamDef &spec) {
+        size_t column = 0;
+        while (column + 1 < spec.initial.size() && column < spec.types.size() &&
+               spec.types[column] != out.GetDataType())
+            column++;
+        const ops::ScalarVar &value = spec.initial[column];
+        const int bytes = ge::GetSizeByDataType(out.GetDataType());
+        uint64_t bits = value.scalar_num.value_u64;
+        if (value.scalar_type == ops::ScalarType::FLOAT16 && bits) {
+#ifdef __FLT16_MANT_DIG__
+            const auto narrow = _Float16(value.scalar_num.value_f32);
+            bits = 0;
+            std::memcpy(&bits, &narrow, sizeof narrow);
+#else
+            throw Refusal{"InitValue of a half that isn't 0: this compiler has no _Float16"};
+#endif
+        }
+        if (bytes <= 0 || bytes > 8) throw Refusal{"InitValue of an output whose elements have no whole bytes"};
+        auto *const to = static_cast<uint8_t *>(out.GetAddr());
+        for (size_t at = 0; at + size_t(bytes) <= out.GetSize(); at += size_t(bytes))
+            std::memcpy(to + at, &bits, size_t(bytes));
+    }
+
     /* What neither InferShape nor InferDataType said of an output. */
     void complete(Node &node, size_t i, const OutputRule &rule) const {
         gert::Tensor &out = node.outputs[i];

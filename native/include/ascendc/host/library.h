@@ -66,6 +66,7 @@ class Library {
             Node node = described(*call);
             place_outputs(node, *call);
             const uint64_t bytes = decide(node);
+            if (host) host->fill_outputs(node);
             const bool given = call->workspace && call->workspace_bytes >= bytes;
             std::vector<uint8_t> room(given ? 0 : bytes);
             uint8_t *workspace = given ? static_cast<uint8_t *>(call->workspace) : room.data();

@@ -228,6 +228,7 @@ inline int answer(const Parts &parts, ops::OpDef *definition) {
         }
         if (host) {
             host->tile(node);
+            host->fill_outputs(node);
             request.workspace = node.workspaces.empty() ? 0 : node.workspaces[0];
         }
         std::vector<uint8_t> workspace(request.workspace, 0xA5);

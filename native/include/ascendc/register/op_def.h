@@ -23,6 +23,41 @@ enum class FollowType { ALL, DTYPE, FORMAT, SHAPE, INVALID_TYPE };
 enum class FormatCheckOption { DEFAULT, STRICT, MAX };
 enum class ItemFindStatus { ITEM_FIND, ITEM_NOEXIST };
 
+/* What an output begins with: the bits of a number, the lowest ones those of a narrower integer. */
+enum class ScalarType : uint32_t {
+    UINT64,
+    INT64,
+    UINT32,
+    INT32,
+    UINT16,
+    INT16,
+    UINT8,
+    INT8,
+    FLOAT32,
+    FLOAT16,
+    INVALID_DTYPE = 0xFFFFFFFF
+};
+union ScalarNum {
+    uint64_t value_u64;
+    int64_t value_i64;
+    float value_f32;
+    ScalarNum() : value_u64(0) {}
+    explicit ScalarNum(uint64_t v) : value_u64(v) {}
+    explicit ScalarNum(int64_t v) : value_i64(v) {}
+    explicit ScalarNum(float v) : value_f32(v) {}
+};
+struct ScalarVar {
+    ScalarType scalar_type = ScalarType::UINT64;
+    ScalarNum scalar_num;
+    ScalarVar() = default;
+    ScalarVar(ScalarType type, uint64_t v) : scalar_type(type), scalar_num(v) {}
+    ScalarVar(ScalarType type, int64_t v) : scalar_type(type), scalar_num(v) {}
+    ScalarVar(ScalarType type, int v) : ScalarVar(type, int64_t(v)) {}
+    ScalarVar(ScalarType type, unsigned v) : ScalarVar(type, uint64_t(v)) {}
+    ScalarVar(ScalarType type, float v) : scalar_type(type), scalar_num(v) {}
+    ScalarVar(ScalarType type, double v) : ScalarVar(type, float(v)) {}
+};
+
 /* An input or output. Columns: types[i] of all tensors belong together; a list is free of the others. */
 class OpParamDef {
    public:
@@ -50,7 +85,11 @@ class OpParamDef {
     OpParamDef &To(const char *) { return *this; }
     OpParamDef &Version(uint32_t) { return *this; }
     OpParamDef &Comment(...) { return *this; }
-    OpParamDef &InitValue(uint64_t) { return *this; }
+    /* An output's elements before the launch, where tiling calls SetNeedAtomic(true): zeros (the first form takes no
+     * other), one value, or one for each column of types. */
+    OpParamDef &InitValue(uint64_t) { return InitValue(ScalarVar()); }
+    OpParamDef &InitValue(const ScalarVar &value) { return InitValue(std::vector<ScalarVar>{value}); }
+    OpParamDef &InitValue(std::vector<ScalarVar> columns) { return initial = std::move(columns), *this; }
     OpParamDef &OutputShapeDependOnCompute() { return *this; }
     /* An output's types are those of this input. */
     OpParamDef &Follow(const char *tensor) { return followed = tensor, *this; }
@@ -63,6 +102,7 @@ class OpParamDef {
     Option occurrence = REQUIRED;
     std::vector<ge::DataType> types;
     std::vector<ge::Format> formats;
+    std::vector<ScalarVar> initial;
     bool free_types = false, free_formats = false, value_depends = false;
 };
 

@@ -111,8 +111,12 @@ template <typename T>
 inline void Fma(const LocalTensor<T> &d, const LocalTensor<T> &x, const LocalTensor<T> &y, const LocalTensor<T> &z,
                 const uint32_t n, asc_cpu::Where w = asc_cpu::Where::here()) {
     const T *const p = x.data(), *const q = y.data(), *const r = z.data();
-    asc_cpu::make_each("Fma", w, d, n, {d.writes(n), x.reads(n), y.reads(n), z.reads(n)},
-                       [=](uint32_t i) { return T(std::fma(double(p[i]), double(q[i]), double(r[i]))); });
+    asc_cpu::make_each("Fma", w, d, n, {d.writes(n), x.reads(n), y.reads(n), z.reads(n)}, [=](uint32_t i) {
+        if constexpr (std::is_same_v<T, float>)
+            return std::fma(p[i], q[i], r[i]);
+        else
+            return T(std::fma(double(p[i]), double(q[i]), double(r[i])));
+    });
 }
 template <typename T>
 inline void Fma(const LocalTensor<T> &d, const LocalTensor<T> &x, const LocalTensor<T> &y, const LocalTensor<T> &z,

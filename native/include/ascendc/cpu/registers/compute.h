@@ -7,7 +7,7 @@ namespace AscendC::MicroAPI {
 
 struct DefaultType {};
 enum class RegLayout : uint8_t { ZERO, ONE, TWO, THREE, UNKNOWN };
-enum class SatMode : uint8_t { NO_SAT, SAT, UNKNOWN };
+enum class SatMode : int8_t { UNKNOWN = -1, NO_SAT, SAT };
 struct CastTrait {
     RegLayout layoutMode = RegLayout::UNKNOWN;
     SatMode satMode = SatMode::UNKNOWN;
@@ -193,6 +193,28 @@ inline void Reduce(RegTensor<E> &dst, const RegTensor<E> &src, const MaskReg &ma
         ReduceMin<T, mode>(dst, src, mask);
 }
 
+/* An element in another type, with what is too large for it: the largest there is; without saturation the low bits of
+ * an integer, and infinity. Of a floating number that is too large for an integer the documentation says nothing. */
+template <typename D, typename S>
+inline D cast_to(S x, SatMode saturation, RoundMode round) {
+    constexpr bool to_integer = !asc_cpu::is_floating<D> && !std::is_same_v<D, int4b_t>;
+    if constexpr (to_integer && std::is_integral_v<S>) {
+        if (saturation == SatMode::NO_SAT) return D(x);
+    } else if constexpr (to_integer) {
+        const double whole = asc_cpu::rounded(double(x), round);
+        if (saturation == SatMode::NO_SAT && !(whole >= asc_cpu::lowest_of<D> && whole <= asc_cpu::highest_of<D>))
+            asc_cpu::fail_with("ErrorParam", "write SatMode::SAT, or let no value be too large",
+                               "Cast: %g is too large for the integer, and SatMode::NO_SAT leaves it undefined", whole);
+    } else if constexpr (asc_cpu::is_half_type<D>) {
+        const D made = asc_cpu::to_type<D>(x, round);
+        constexpr uint16_t infinity = std::is_same_v<D, half> ? 0x7C00 : 0x7F80;
+        const uint16_t bits = asc_cpu::bits_as<uint16_t>(made);
+        if (saturation == SatMode::SAT && (bits & 0x7FFF) == infinity) return asc_cpu::bits_as<D>(uint16_t(bits - 1));
+        return made;
+    }
+    return asc_cpu::to_type<D>(x, round);
+}
+
 /* Between types of different size, the layout says which of the narrower lanes beside a wider one is meant. */
 template <typename D, typename S, ASC_CAST_TRAIT trait = castTrait>
 inline void Cast(RegTensor<D> &dst, const RegTensor<S> &src, const MaskReg &mask) {
@@ -205,7 +227,7 @@ inline void Cast(RegTensor<D> &dst, const RegTensor<S> &src, const MaskReg &mask
         if (!mask.has(i, wide)) continue;
         const uint32_t to = sizeof(D) < sizeof(S) ? i * ratio + part : i;
         const uint32_t at = sizeof(D) > sizeof(S) ? i * ratio + part : i;
-        dst.lane[to] = asc_cpu::to_type<D>(asc_cpu::Compute<S>(from.lane[at]), trait.roundMode);
+        dst.lane[to] = cast_to<D>(asc_cpu::Compute<S>(from.lane[at]), trait.satMode, trait.roundMode);
     }
 }
 template <typename T, RoundMode round, MaskMergeMode mode = MaskMergeMode::ZEROING>

@@ -84,20 +84,22 @@ class Scope {
    public:
     explicit Scope(Where w = Where::here()) {
         if constexpr (CHECKED) {
-            later(PIPE_V, check(PIPE_V, "a vector function", w, nullptr, 0, false), [] {});
-            id_ = uint32_t(core().log.size() - 1);
+            now_ = {index_of(PIPE_V), 0, "a vector function", check(PIPE_V, "", w, nullptr, 0, false), false};
+            now_.id = uint32_t(core().log.size() - 1);
+            core().log.back().name = now_.name;
+            later(PIPE_V, now_.known, [] {});
             after_vectors();
             changes_.emplace(core().in(Space::UB));
         }
     }
-    ~Scope() {
-        if (changes_) changes_->mark(id_);
+    ~Scope() noexcept(false) {
+        if (changes_ && !std::uncaught_exceptions()) changes_->mark(now_);
     }
     Scope(const Scope &) = delete;
     Scope &operator=(const Scope &) = delete;
 
    private:
-    uint32_t id_ = 0;
+    Now now_{};
     std::optional<simt::Changes> changes_;
 };
 

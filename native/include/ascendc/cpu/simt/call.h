@@ -1,7 +1,8 @@
 /* VF_CALL and asc_vf_call: a SIMT function as one instruction of the vector pipe.
  *
  * Threads use addresses, not tensors, so their accesses can't be looked at one by one. What they write is found
- * afterwards: bytes that nothing has written hold a pattern before, and something else behind. */
+ * afterwards, by comparison: global memory stays as the host gave it; in the unified buffer, zeros that nothing has
+ * written are a pattern before, so that zeros are seen, too. */
 #pragma once
 
 #include "../intrinsics.h"
@@ -9,27 +10,49 @@
 
 namespace asc_cpu::simt {
 
-/* Which four bytes of the unified buffer a call changes: a single one may become what the pattern was. */
+/* What an unwritten byte of the unified buffer holds: no two places alike, so that few programs write it. */
+inline uint8_t unwritten_byte(uint64_t at) {
+    const uint64_t mixed = (at + 0x9E3779B97F4A7C15ull) * 0xBF58476D1CE4E5B9ull;
+    return uint8_t(mixed >> 56 | 1);
+}
+
+/* Which four bytes of the unified buffer a call changes: a single one may become what the pattern was. What a program
+ * has put there by an address of its own stays, but for zeros. */
 class Changes {
    public:
     explicit Changes(Memory &memory) : memory_(memory) {
         uint8_t *const at = memory.data();
-        for (uint32_t i = 0; i < memory.size(); i++)
-            if (!memory.written.at(i)) at[i] = unwritten_byte(i);
+        constexpr uint8_t zeros[4] = {};
+        for (uint32_t word = 0; word < memory.size(); word += 4) {
+            if (std::memcmp(at + word, zeros, 4) != 0) continue;
+            for (uint32_t i = word; i < word + 4; i++)
+                if (!memory.written.at(i)) at[i] = unwritten_byte(i);
+        }
         before_.assign(at, at + memory.size());
     }
-    /* They are written from now on, by the instruction `id`. */
-    void mark(uint32_t id) {
-        const uint8_t *const at = memory_.data();
-        for (uint32_t block = 0; block < memory_.size(); block += BLOCK) {
-            if (std::memcmp(at + block, before_.data() + block, BLOCK) == 0) continue;
-            for (uint32_t i = block; i < block + BLOCK; i += 4)
-                if (std::memcmp(at + i, &before_[i], 4) != 0) memory_.written.set(i, 4);
-            memory_.writer[block / BLOCK] = id;
+    /* They are written from now on, by the instruction that `now` is, and checked as the writes of any other. */
+    void mark(Now now) {
+        uint8_t *const at = memory_.data();
+        Operand o = local_at(at).writes(memory_.size()).aligned(1);
+        const uint32_t bytes = memory_.size();
+        for (uint32_t begin = 0, end; begin < bytes; begin = end) {
+            for (end = begin; end < bytes && changed(end); end += 4) {
+            }
+            if (end == begin) {
+                end += begin % BLOCK == 0 && !block_changed(begin) ? BLOCK : 4;
+                continue;
+            }
+            o.base = at + begin;
+            check_write(o, now, begin, end - begin);
         }
+        core().hasty = false; /* it has taken effect */
     }
 
    private:
+    bool changed(uint32_t word) const { return std::memcmp(memory_.data() + word, &before_[word], 4) != 0; }
+    bool block_changed(uint32_t begin) const {
+        return std::memcmp(memory_.data() + begin, &before_[begin], BLOCK) != 0;
+    }
     Memory &memory_;
     std::vector<uint8_t> before_;
 };
@@ -73,13 +96,15 @@ inline void call(const Placed &placed, const Args &...args) {
         for (Global &g : globals()) g.expect_threads();
         std::vector<Operand> operands;
         (add_operand(operands, args), ...);
-        later(PIPE_V, check(PIPE_V, "VF_CALL", placed.where, operands.data(), operands.size(), false), work);
+        const Clock known = check(PIPE_V, "VF_CALL", placed.where, operands.data(), operands.size(), false);
+        later(PIPE_V, known, work);
         Core &c = core();
-        const uint32_t id = uint32_t(c.log.size() - 1);
-        c.force(index_of(PIPE_V), c.issued[index_of(PIPE_V)] - 1);
+        const uint32_t pipe = index_of(PIPE_V), id = uint32_t(c.log.size() - 1);
+        c.force(pipe, c.issued[pipe] - 1);
         Changes changes(c.in(Space::UB));
         after_vectors();
-        changes.mark(id);
+        at(placed.where);
+        changes.mark({pipe, id, "VF_CALL", known, false});
     } else {
         work();
     }

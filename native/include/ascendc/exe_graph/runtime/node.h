@@ -47,12 +47,14 @@ struct Node {
     const fe::PlatFormInfos *chip = nullptr;
     const void *compile_info = nullptr;
     bool deterministic = false;
+    std::vector<bool> filled; /* of output_groups: whether the host has given it a value before the launch */
 
     /* What tiling decides. */
     RawTilingData tiling;
     std::vector<size_t> workspaces;
     uint32_t blocks = 1, schedule_mode = 0, local_memory = 0;
     uint64_t key = 0;
+    bool need_atomic = false; /* whether outputs begin with what their definition says */
 
     bool is_absent(size_t input) const {
         for (const Group &g : input_groups)

@@ -45,7 +45,7 @@ class TilingContext : public ShapedContext {
     ge::graphStatus SetLocalMemorySize(uint32_t n) { return node_->local_memory = n, ge::GRAPH_SUCCESS; }
     ge::graphStatus SetTilingKey(uint64_t key) { return node_->key = key, ge::GRAPH_SUCCESS; }
     uint64_t GetTilingKey() const { return node_->key; }
-    ge::graphStatus SetNeedAtomic(bool) { return ge::GRAPH_SUCCESS; }
+    ge::graphStatus SetNeedAtomic(bool need) { return node_->need_atomic = need, ge::GRAPH_SUCCESS; }
     ge::graphStatus SetTilingCond(int32_t) { return ge::GRAPH_SUCCESS; }
     int32_t GetDeterministic() const { return node_->deterministic; }
 };
