@@ -66,6 +66,23 @@ def _at_positions(table: Array, positions: Array, rank: int) -> Array:
     return rows.reshape(batch, *([1] * (rank - 3)), length, width)
 
 
+def contributed_rotary_embedding(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
+    """onnxruntime's RotaryEmbedding, as attention/RotaryEmbedding.json says."""
+    x, positions, cos, sin = (_required(inputs, i) for i in range(4))
+    heads = x
+    if x.ndim == 3:
+        width = x.shape[-1] // attributes["num_heads"] if attributes["num_heads"] else 2 * cos.shape[-1]
+        heads = x.reshape(*x.shape[:2], -1, width).swapaxes(1, 2)
+    rotary = attributes["rotary_embedding_dim"] or heads.shape[-1]
+    rows = positions.astype(np.int64)
+    if positions.ndim == 1:
+        rows = rows[0] + np.arange(heads.shape[2])[None]
+    chosen = {"interleaved": attributes["interleaved"]}
+    rotated = rope([heads[..., :rotary], cos, sin, rows], chosen)[0]
+    y = np.concatenate([rotated, heads[..., rotary:]], axis=-1)
+    return [y.swapaxes(1, 2).reshape(x.shape) if x.ndim == 3 else y]
+
+
 def topk(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
     """Values and indices of the k largest or smallest; equal ones by index, NaN above every number."""
     x, count = _required(inputs, 0), given(inputs, 1)
@@ -138,6 +155,7 @@ def aipp(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
 KERNEL_REFERENCES: dict[str, Reference] = {
     **QUANTISED_REFERENCES,
     "aipp": aipp,
+    "contributed_rotary_embedding": contributed_rotary_embedding,
     "matmul_nbits": matmul_nbits,
     "rope": rope,
     "topk": topk,

@@ -28,7 +28,8 @@ from model_zoo.trial import CPU
 import ascend_ep
 import ascend_ep.provider
 from ascend_ep.cli.atc import main as atc
-from model_families.tiny import LeftOut, Tensors, make
+from model_families.inputs import Tensors
+from model_families.tiny import First, LeftOut, ways
 
 #: The largest error of a float32 model, relative to the output's magnitude.
 ALLOWED = 1e-4
@@ -37,9 +38,18 @@ LIMIT = 400
 OPSET = 17
 
 
+class TooLong(BaseException):
+    """Nothing but the trial itself may catch it."""
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="transformers_families", description=__doc__)
     parser.add_argument("--only", nargs="*", default=["*"], help="families by name, e.g. 'qwen*'")
+    parser.add_argument(
+        "--fused",
+        action="store_true",
+        help="export with transformers' own exporter: free sizes, fused operators",
+    )
     parser.add_argument("--json", type=Path, help="write what was found to this file, after each family")
     given = parser.parse_args()
     from transformers.models.auto.modeling_auto import MODEL_MAPPING_NAMES
@@ -47,7 +57,7 @@ def main() -> int:
     chosen = [n for n in MODEL_MAPPING_NAMES if any(fnmatch.fnmatch(n, wanted) for wanted in given.only)]
     found: dict[str, dict[str, Any]] = {}
     for family in chosen:
-        found[family] = _forked(family)
+        found[family] = _forked(family, given.fused)
         print(f"{family}: {_line(found[family])}", flush=True)
         if given.json:
             given.json.write_text(json.dumps(found, indent=1))
@@ -60,21 +70,23 @@ def _line(found: dict[str, Any]) -> str:
     if found["verdict"] != "good":
         return f"{found['verdict'].upper()}: {found['why']}"
     here, inside = found["errors"]
-    left = f", {found['left']} left to the CPU provider" if found["left"] else ""
+    operators = ", ".join(found["operators"])
+    left = f", {found['left']} left to the CPU provider ({operators})" if found["left"] else ""
     return f"good: error {here:.0e}, in onnxruntime {inside:.0e}, {found['nodes']} nodes{left}"
 
 
-def _forked(family: str) -> dict[str, Any]:
+def _forked(family: str, fused: bool) -> dict[str, Any]:
     """What a process of its own finds: its libraries are those that this one has imported."""
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:
         gc.freeze()
+        signal.signal(signal.SIGALRM, _give_up)
         signal.alarm(LIMIT)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         os.dup2(1, 2)
         with contextlib.suppress(BaseException):
-            os.write(write, json.dumps(_try(family)).encode())
+            os.write(write, json.dumps(_try(family, fused)).encode())
         os._exit(0)
     os.close(write)
     with open(read, "rb") as answer:
@@ -86,12 +98,21 @@ def _forked(family: str) -> dict[str, Any]:
     return {"verdict": "wrong", "why": f"its process ended with {os.waitstatus_to_exitcode(status)}"}
 
 
-def _try(family: str) -> dict[str, Any]:
+def _give_up(*_: object) -> None:
+    raise TooLong
+
+
+def _try(family: str, fused: bool) -> dict[str, Any]:
     try:
         with tempfile.TemporaryDirectory() as folder:
-            module, inputs = make(family)
-            model = _exported(module, inputs, Path(folder, "model.onnx"))
-            return _compared(model, inputs)
+            path = Path(folder, "model.onnx")
+            try:
+                exported = _exported(family, path, fused)
+            except TooLong:
+                return {"verdict": "left out", "why": f"making and exporting it takes over {LIMIT} s"}
+            return _compared(path, *exported)
+    except TooLong:
+        return {"verdict": "wrong", "why": f"it takes over {LIMIT} s from its export on"}
     except LeftOut as reason:
         return {"verdict": "left out", "why": str(reason)}
     except Exception as failure:
@@ -100,24 +121,58 @@ def _try(family: str) -> dict[str, Any]:
         return {"verdict": "wrong", "why": f"{type(failure).__name__}: {failure} ({where})"[:400]}
 
 
-def _exported(module: torch.nn.Module, inputs: Tensors, path: Path) -> Path:
-    """Raises LeftOut where PyTorch has no translation."""
+def _exported(family: str, path: Path, fused: bool) -> tuple[Tensors, str]:
+    """Writes the model by the first exporter that has all of it. Its inputs, and what exported it.
+
+    Raises LeftOut where none has a translation.
+    """
+    why = ""
+    exporters = (_by_transformers,) if fused else (_by_dynamo, _by_transformers, _by_tracing)
+    for module, inputs in ways(family):
+        for exporter in exporters:
+            try:
+                exporter(module, inputs, path)
+                return inputs | {n: torch.tensor(v) for n, v in module.constants.items()}, exporter.__name__[
+                    1:
+                ]
+            except Exception as failure:
+                why = why or f"{exporter.__name__[1:]}: {type(failure).__name__}: {failure}"
+    raise LeftOut(f"PyTorch doesn't export it {why}"[:300])
+
+
+def _by_dynamo(module: First, inputs: Tensors, path: Path) -> None:
     values, names = tuple(inputs.values()), list(inputs)
-    named = {"input_names": names, "output_names": ["y"]}
-    try:
-        torch.onnx.export(module, values, path, dynamo=True, external_data=False, **named)
-    except Exception:
-        free = {name: {0: "batch"} for name in names}
-        try:
-            torch.onnx.export(
-                module, values, path, dynamo=False, opset_version=OPSET, dynamic_axes=free, **named
-            )
-        except Exception as failure:
-            raise LeftOut(f"PyTorch doesn't export it: {failure}"[:200]) from failure
-    return path
+    torch.onnx.export(
+        module, values, path, dynamo=True, external_data=False, input_names=names, output_names=["y"]
+    )
 
 
-def _compared(path: Path, inputs: Tensors) -> dict[str, Any]:
+def _by_transformers(module: First, inputs: Tensors, path: Path) -> None:
+    """By the exporter of transformers: sizes stay free, and operators of onnxruntime come in."""
+    import onnx_ir
+    from transformers.exporters.exporter_onnx import OnnxConfig, OnnxExporter
+
+    given = inputs | {name: torch.tensor(value) for name, value in module.constants.items()}
+    settings = OnnxConfig(dynamic=True, ort_fusions="cpu")
+    onnx_ir.save(OnnxExporter().export(module.inner, given, settings).program, path)
+
+
+def _by_tracing(module: First, inputs: Tensors, path: Path) -> None:
+    values, names = tuple(inputs.values()), list(inputs)
+    free = {name: {0: "batch"} for name in names}
+    torch.onnx.export(
+        module,
+        values,
+        path,
+        dynamo=False,
+        opset_version=OPSET,
+        dynamic_axes=free,
+        input_names=names,
+        output_names=["y"],
+    )
+
+
+def _compared(path: Path, inputs: Tensors, exporter: str) -> dict[str, Any]:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     plain = onnxruntime.InferenceSession(str(path), options, providers=CPU)
@@ -133,6 +188,7 @@ def _compared(path: Path, inputs: Tensors) -> dict[str, Any]:
         return {"verdict": "wrong", "why": f"ascend-atc ended with {status}"}
     here = error(expected, ascend_ep.InferenceSession(f"{target}.om").run(None, feeds))
     found = {"errors": [here, inside], "nodes": len(report.placements), "left": len(report.on_cpu)}
+    found |= {"operators": sorted({p.op_type for p in report.on_cpu}), "exporter": exporter}
     if drawn:
         return {"verdict": "left out", "why": "it converts and runs, but draws its results", **found}
     if max(here, inside) > ALLOWED:
