@@ -30,6 +30,8 @@ OPSET = 22
 ML_OPSET = 5
 #: More elements than this no operand has that says sizes, counts or axes.
 MOST_VALUES = 64
+#: More outputs a call hasn't.
+MOST_OUTPUTS = 4096
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ Output = tuple[int, tuple[Dim, ...]]
 def with_its_outputs(opdef: OpDef, operands: Operands, attributes: Mapping[str, Any]) -> OpDef:
     """The definition with as many outputs as a call has: Split's number of parts.
 
-    Raises AscendError E41011 where nothing says how many.
+    Raises AscendError E41011 where nothing says how many, or more than MOST_OUTPUTS.
     """
     if not (opdef.outputs and opdef.outputs[-1].occurrence == "variadic"):
         return opdef
@@ -96,6 +98,8 @@ def with_its_outputs(opdef: OpDef, operands: Operands, attributes: Mapping[str, 
         count = static(sizes.dims[0])
     if not count or count < 1:
         raise AscendError("E41011", opdef.op, "nothing says how many outputs it has")
+    if count > MOST_OUTPUTS:
+        raise AscendError("E41011", opdef.op, f"{count} outputs are more than {MOST_OUTPUTS}")
     last = opdef.outputs[-1]
     several = tuple(replace(last, name=f"{last.name}_{i}", occurrence="required") for i in range(count))
     return replace(opdef, outputs=(*opdef.outputs[:-1], *several))

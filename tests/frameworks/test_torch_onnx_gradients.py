@@ -1,5 +1,5 @@
 """ONNX's operators whose gradients are those of PyTorch's equivalents: the equivalent gives what the runtime
-gives, and its gradients are what differences in float64 say."""
+gives, and its gradients are what differences of the runtime in float32 say, and its own in float64."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 import torch
 from torch_gradient_cases import ATTENTION, IMAGES, OTHERS, RECURRENT, Case, i, x
+from torch_gradient_checks import check_slopes, check_values, floats, listed
 
 from ascend_ep.errors import AscendError
 from ascend_ep.frameworks.torch import register
 from ascend_ep.frameworks.torch.onnx_equivalents import EQUIVALENTS
-from ascend_ep.frameworks.torch.torch_library import definition_of
-from ascend_ep.opdef.registry import Registry
 
 CASES: list[Case] = [
     ("AveragePool", lambda: (x(1, 2, 4, 5),), {"kernel_shape": [2, 3], "pads": [1, 0, 0, 1]}),
@@ -28,6 +27,8 @@ CASES: list[Case] = [
     ("ConvTranspose", lambda: (x(1, 2, 3), x(2, 2, 2), x(2)), {"strides": [2], "pads": [1, 0]}),
     ("ConvTranspose", lambda: (x(1, 2, 3), x(2, 2, 3)), {"strides": [2], "output_shape": [6]}),
     ("ConvTranspose", lambda: (x(1, 2, 3), x(2, 1, 3)), {"strides": [2], "auto_pad": "SAME_UPPER"}),
+    ("ConvTranspose", lambda: (x(1, 1, 3), x(1, 1, 2)), {"strides": [3], "auto_pad": "SAME_UPPER"}),
+    ("ConvTranspose", lambda: (x(1, 1, 3), x(1, 1, 2), x(1)), {"strides": [3], "output_shape": [11]}),
     ("CumSum", lambda: (x(2, 3), torch.tensor(1)), {"exclusive": 1, "reverse": 1}),
     ("DepthToSpace", lambda: (x(1, 8, 2, 1),), {"blocksize": 2}),
     ("DepthToSpace", lambda: (x(1, 8, 2, 1),), {"blocksize": 2, "mode": "CRD"}),
@@ -49,9 +50,13 @@ CASES: list[Case] = [
     ("Pad", lambda: (x(2, 3), i(0, 1, 2, -1), torch.tensor(0.5)), {}),
     ("Pad", lambda: (x(2, 3), i(1, 2, 0, 1)), {"mode": "reflect"}),
     ("Pad", lambda: (x(2, 3), i(2, 1), None, i(1)), {"mode": "edge"}),
+    ("Pad", lambda: (x(3, 4), i(1, -1, 0, 2)), {"mode": "reflect"}),
+    ("Pad", lambda: (x(3, 4), i(2, 1, -1, 3)), {"mode": "wrap"}),
     *((f"Reduce{kind}", lambda: (x(2, 3, 2), i(0, -1)), {}) for kind in (
         *("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare"),)),
     ("ReduceSum", lambda: (x(2, 3),), {"keepdims": 0}),
+    *((f"Reduce{kind}", lambda: (x(2, 3),), {"noop_with_empty_axes": 1}) for kind in (
+        *("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare"),)),
     ("Reshape", lambda: (x(2, 3, 2), i(0, -1)), {}),
     ("ScatterElements", lambda: (x(3, 2), torch.tensor([[2, -3]]), x(1, 2)), {}),
     ("ScatterElements", lambda: (x(3, 2), torch.tensor([[2, 0], [2, 1]]), x(2, 2)), {"reduction": "add"}),
@@ -77,42 +82,13 @@ def test_every_equivalent_is_tried() -> None:
     assert {op for op, _, _ in CASES} == set(EQUIVALENTS)
 
 
-def floats(made: Any) -> list[torch.Tensor]:
-    outputs = made if isinstance(made, tuple | list) else (made,)
-    return [y for y in outputs if y.is_floating_point()]
-
-
-def listed(tensors: tuple[Any, ...]) -> list[Any]:
-    """The tensors of lists one by one."""
-    return [t for a in tensors for t in (a if isinstance(a, list) else [a])]
-
-
-def equivalent(op: str, tensors: tuple[Any, ...], attributes: dict[str, Any]) -> list[torch.Tensor]:
-    given = listed(tensors)
-    absent = EQUIVALENTS[op].__code__.co_argcount - len(given)
-    defaults = {a.name: a.default for a in definition_of(op, DOMAINS.get(op, "")).attributes}
-    known = {n: v for n, v in defaults.items() if v is not None}
-    return floats(EQUIVALENTS[op](*given, *[None] * absent, a={**known, **attributes}))
-
-
-DOMAINS = {d.op: d.domain for _, d in Registry().definitions() if d.standard and d.domain}
-
-
 @pytest.mark.parametrize(("op", "make", "attributes"), CASES, ids=IDS)
 def test_values_and_slopes(op: str, make: Callable[[], tuple[Any, ...]], attributes: dict[str, Any]) -> None:
-    """In float32 the runtime's values are the equivalent's, whose slopes are the operator's."""
+    """In float32, with second slopes."""
     torch.manual_seed(0)
     tensors = make()
-    function = register(op)
-    outputs = floats(function(*tensors, **attributes))
-    for y, same in zip(outputs, equivalent(op, tensors, attributes), strict=True):
-        torch.testing.assert_close(y, same, rtol=1e-4, atol=1e-5, check_dtype=False)
-    asked = [t for t in listed(tensors) if t is not None and t.requires_grad]
-    seeds = [torch.rand_like(y) for y in outputs]
-    slopes = torch.autograd.grad(outputs, asked, seeds, allow_unused=True)
-    again = torch.autograd.grad(equivalent(op, tensors, attributes), asked, seeds, allow_unused=True)
-    for slope, same in zip(slopes, again, strict=True):
-        torch.testing.assert_close(slope, same)
+    check_values(op, tensors, attributes)
+    check_slopes(op, tensors, attributes, second=True)
 
 
 def wide(value: Any, op: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -51,6 +52,8 @@ IMAGES: list[Case] = [
      {"mode": "linear", "keep_aspect_ratio_policy": "not_larger"}),
     ("Resize", lambda: (x(1, 2, 4, 5), None, None, i(3, 7)),
      {"axes": [2, 3], "nearest_mode": "ceil", "coordinate_transformation_mode": "asymmetric"}),
+    ("Resize", lambda: (x(1, 1, 5, 6), None, f(1, 1, 0.6, 2.3)), resize("nearest", "half_pixel")),
+    ("Resize", lambda: (x(1, 1, 5, 6), None, f(1, 1, 1.7, 0.45)), resize("nearest", "half_pixel")),
     ("Upsample", lambda: (x(1, 1, 2, 3), f(1, 1, 2, 1.5)), {"mode": "linear"}),
     ("GridSample", lambda: (x(2, 2, 3, 4), signed(2, 3, 2, 2)), {}),
     ("GridSample", lambda: (x(1, 1, 3, 4), (1.7 * signed(1, 3, 2, 2)).detach().requires_grad_()),
@@ -65,11 +68,14 @@ IMAGES: list[Case] = [
       "coordinate_transformation_mode": "output_half_pixel"}),
     ("AffineGrid", lambda: (x(1, 2, 3), i(1, 1, 2, 3)), {"align_corners": 1}),
     ("AffineGrid", lambda: (x(1, 3, 4), i(1, 1, 2, 3, 2)), {}),
+    ("AffineGrid", lambda: (x(1, 2, 3), i(1, 1, 1, 3)), {"align_corners": 1}),
     ("DeformConv", lambda: (x(1, 4, 4, 4), x(2, 2, 2, 2), (x(1, 16, 3, 3) * 0.3).detach().requires_grad_(),
                             x(2), x(1, 8, 3, 3)), {"group": 2, "offset_group": 2}),
     ("Col2Im", lambda: (x(1, 4, 6), i(3, 4), i(2, 2)), {}),
     ("Col2Im", lambda: (x(1, 6, 3), i(5), i(3)), {"pads": [1, 1], "dilations": [2], "strides": [1]}),
     ("MaxUnpool", lambda: (x(1, 1, 2, 2), torch.tensor([[[[5, 7], [13, 15]]]]), None),
+     {"kernel_shape": [2, 2], "strides": [2, 2]}),
+    ("MaxUnpool", lambda: (x(1, 1, 2, 2), torch.tensor([[[[6, 8], [16, 18]]]]), i(1, 1, 5, 5)),
      {"kernel_shape": [2, 2], "strides": [2, 2]}),
     ("CenterCropPad", lambda: (x(3, 6), i(6, 3)), {}),
 ]  # fmt: skip
@@ -117,12 +123,14 @@ OTHERS: list[Case] = [
     ("CumProd", lambda: (x(2, 3), torch.tensor(0)), {"exclusive": 1, "reverse": 1}),
     ("DequantizeLinear", lambda: (torch.tensor([[1, -2, 3]], dtype=torch.int8), x(3)), {}),
     ("Dropout", lambda: (x(2, 3),), {}),
+    ("Dropout", lambda: (x(2, 3), torch.tensor(0.5), torch.tensor(False)), {}),
     ("OneHot", lambda: (torch.tensor([0, -1, 7]), torch.tensor(3), x(2)), {"axis": 0}),
-    ("Range", lambda: (x(1)[0], torch.tensor(4.0), x(1)[0]), {}),
+    ("Range", lambda: (x(1)[0], torch.tensor(4.05), x(1)[0]), {}),
     ("Scatter", lambda: (x(3, 2), torch.tensor([[2, 1]]), x(1, 2)), {}),
     ("ArrayFeatureExtractor", lambda: (x(2, 4), i(3, 0)), {}),
     ("FeatureVectorizer", lambda: ([x(2, 1), x(2, 3)],), {"inputdimensions": [1, 3]}),
-    ("Imputer", lambda: (x(2, 3),), {"imputed_value_floats": [1.0, 2.0, 3.0], "replaced_value_float": 0.2}),
+    ("Imputer", lambda: (torch.tensor([[0.5, math.nan, 0.7]], requires_grad=True),),
+     {"imputed_value_floats": [1.0, 2.0, 3.0], "replaced_value_float": math.nan}),
     ("LinearClassifier", lambda: (x(2, 3),),
      {"coefficients": [0.1, 0.2, -0.3, 0.4, 0.5, 0.6], "intercepts": [0.1, 0.2], "classlabels_ints": [4, 5],
       "post_transform": "SOFTMAX"}),

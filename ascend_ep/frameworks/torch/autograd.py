@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from itertools import compress
 from typing import Any, Protocol
 
 from ascend_ep.errors import AscendError
-from ascend_ep.frameworks.torch import gradient_operator, tensors
+from ascend_ep.frameworks.torch import equivalent_call, gradient_operator, tensors
 from ascend_ep.frameworks.torch.eager import EagerCall
-from ascend_ep.frameworks.torch.onnx_equivalents import EQUIVALENTS
-from ascend_ep.frameworks.torch.schema import gives_a_list, parameters, separated, takes_a_list
+from ascend_ep.frameworks.torch.schema import given, gives_a_list, parameters, separated, takes_a_list
 from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.derivative import differentiate, is_float
 
@@ -38,12 +38,12 @@ def autograd_kernel(
         dual = forward_ad._current_level >= 0
         watched = dual or modes() or transform() is not None
         if not (watched or listed):
-            given = args[:count]
-            for a in given:
+            first = args[:count]
+            for a in first:
                 if a is not None and not (type(a) in plain and a.is_cpu):
                     break
             else:
-                if records() and asks(*given):
+                if records() and asks(*first):
                     return apply(None, *args)
                 return compute(*args)
         tensors = separated(opdef, args)[0]
@@ -137,8 +137,6 @@ class Equivalents:
         self.traced = traced
         self.count = len(opdef.inputs)
         self.names = [a.name for a in parameters(opdef)]
-        self.defaults = {a.name: a.default for a in opdef.attributes if a.default is not None}
-        self.equivalent = EQUIVALENTS[opdef.op]
 
     def remember(self, ctx: Any, inputs: Sequence[Any], rest: Sequence[Any], made: Any) -> None:
         if len(inputs) < self.count:
@@ -148,27 +146,35 @@ class Equivalents:
         outputs = made if isinstance(made, tuple) else (made,)
         ctx.mark_non_differentiable(*[y for y in outputs if not y.is_floating_point()])
 
-    def outputs(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> Sequence[Any]:
-        """The equivalent's outputs. Raises E42006."""
-        try:
-            made = self.equivalent(*inputs, a={**self.defaults, **attributes})
-        except NotImplementedError as error:
-            raise AscendError("E42006", self.opdef.op, error, where=self.opdef.origin) from None
-        return made if isinstance(made, tuple | list) else (made,)
-
     def slopes(
         self, inputs: Sequence[Any], grads: Sequence[Any], at: Sequence[int], attributes: Mapping[str, Any]
     ) -> Sequence[Any]:
-        """The slopes by the inputs at some places; None of one that decides nothing."""
+        """The slopes by the inputs at some places, 0 of one that decides nothing. Each is an input of its
+        own: others may be the same tensor, or made of it.
+
+        Raises AscendError E42006 for a form that the equivalent hasn't, or that PyTorch refuses.
+        """
         import torch
 
         further = torch.is_grad_enabled()
         with torch.enable_grad():
-            made = self.outputs(inputs, attributes)
-            pairs = [(y, g) for y, g in zip(made, grads, strict=False) if g is not None and y.requires_grad]
-            ends, seeds = [y for y, _ in pairs], [g for _, g in pairs]
-            asked = [inputs[i] for i in at]
-            return torch.autograd.grad(ends, asked, seeds, create_graph=further, allow_unused=True)
+            own = list(inputs)
+            for i in at:
+                own[i] = own[i].view_as(own[i])
+            asked = [own[i] for i in at]
+            try:
+                made = equivalent_call.outputs(self.opdef, own, attributes)
+                found = [g is not None and y.requires_grad for y, g in zip(made, grads, strict=False)]
+                if not any(found):
+                    return [torch.zeros_like(t) for t in asked]
+                ends, seeds = list(compress(made, found)), list(compress(grads, found))
+                return torch.autograd.grad(
+                    ends, asked, seeds, create_graph=further, allow_unused=True, materialize_grads=True
+                )
+            except RuntimeError as error:
+                if equivalent_call.are_unknown(inputs) and not isinstance(error, NotImplementedError):
+                    raise
+                raise equivalent_call.refusal(self.opdef, error, "E42006") from None
 
     def backward(self, ctx: Any, grads: Sequence[Any]) -> list[Any]:
         """The gradients of all arguments."""
@@ -177,8 +183,8 @@ class Equivalents:
         if gradient_operator.is_needed(self.opdef, saved):
             found = self.traced()(list(saved), list(grads), at, *ctx.attributes)
         else:
-            given = {n: v for n, v in zip(self.names, ctx.attributes, strict=False) if v is not None}
-            found = self.slopes(saved, grads, at, given)
+            known = given(self.names, ctx.attributes)
+            found = self.slopes(saved, grads, at, known)
         results: list[Any] = [None] * (len(saved) + len(self.names))
         for place, slope in zip(at, found, strict=True):
             results[place] = slope
@@ -218,8 +224,8 @@ class Formulas:
         """The inputs that were kept."""
         saved = ctx.saved_tensors
         if self.partial:
-            given = {n: v for n, v in zip(self.names, ctx.attributes, strict=False) if v is not None}
-            tensors.check_ranks(self.opdef, saved, given, [len(shape) for shape, _ in ctx.shapes])
+            known = given(self.names, ctx.attributes)
+            tensors.check_ranks(self.opdef, saved, known, [len(shape) for shape, _ in ctx.shapes])
         return saved
 
     def backward(self, ctx: Any, grads: Sequence[Any]) -> list[Any]:

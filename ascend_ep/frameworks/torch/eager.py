@@ -8,7 +8,7 @@ from typing import Any
 from ascend_ep.frameworks import runner
 from ascend_ep.frameworks.described import Operand
 from ascend_ep.frameworks.torch import tensors
-from ascend_ep.frameworks.torch.schema import gives_a_list, separated, takes_a_list
+from ascend_ep.frameworks.torch.schema import given, gives_a_list, separated, takes_a_list
 from ascend_ep.opdef.attributes import with_elements
 from ascend_ep.opdef.definition import OpDef
 
@@ -40,21 +40,22 @@ class EagerCall:
             tensors, rest = separated(self.opdef, args)
             count, args = len(tensors), (*tensors, *rest)
         key: Any = args[count:]
-        for a in args[:count]:  # without a frame for a comprehension
-            key = (key, None) if a is None else (key, a.dtype, a.shape)
         held = []  # until it has run
         addresses = []
         try:
+            for a in args[:count]:  # without a frame for a comprehension
+                key = (key, None) if a is None else (key, a.dtype, a.shape)
             run, fed, _ = self.ways[key]
             for i in fed:
                 a = args[i]
                 if not a.is_contiguous():
                     a = a.contiguous()
                     held.append(a)
-                if a.is_neg():
+                address = a.data_ptr()
+                if not address or a.is_neg():
                     return self.otherwise(key, args[:count], args[count:])
-                addresses.append(a.data_ptr())
-        except (KeyError, TypeError, RuntimeError):  # no way yet; lists; others' tensors
+                addresses.append(address)
+        except (KeyError, TypeError, RuntimeError):  # no way yet; lists; tensors without addresses
             return self.otherwise(key, args[:count], args[count:])
         made = run(*addresses)
         if self.single:
@@ -64,10 +65,10 @@ class EagerCall:
 
     def otherwise(self, key: Any, inputs: Sequence[Any], rest: Sequence[Any]) -> Any:
         """The results by the way of every tensor; the short way is known from now on, where there is one."""
-        given = {n: v for n, v in zip(self.attributes, rest, strict=False) if v is not None}
-        results = tensors.run(self.opdef, inputs, given)
+        known = given(self.attributes, rest)
+        results = tensors.run(self.opdef, inputs, known)
         if tensors.are_numpys([*inputs, *results]) and not any(isinstance(value, list) for value in rest):
-            way = self.way(inputs, given)
+            way = self.way(inputs, known)
             if way is not None:
                 if len(self.ways) >= MOST_KNOWN:
                     self.ways.clear()
@@ -76,15 +77,15 @@ class EagerCall:
             return results[0]
         return results if self.gives_a_list else tuple(results)
 
-    def way(self, inputs: Sequence[Any], given: Mapping[str, Any]) -> Way | None:
+    def way(self, inputs: Sequence[Any], known: Mapping[str, Any]) -> Way | None:
         """None where the reference computes, or elements decide what is run."""
-        arrays = [None if t is None else tensors.array_of(t) for t in inputs]
+        arrays = [None if t is None else tensors.array_of(t, self.opdef.op) for t in inputs]
         if tensors.is_wide(self.opdef, inputs):
             return None
-        if with_elements(self.opdef, arrays, given) != given:
+        if with_elements(self.opdef, arrays, known) != known:
             return None
         operands = tuple(None if a is None else Operand.of(a, self.opdef.op) for a in arrays)
-        found = runner.session_of(self.opdef, operands, given)
+        found = runner.session_of(self.opdef, operands, known)
         if found is None or found.constants or any(a is not None and not a.size for a in arrays):
             return None
         direct = found.direct()

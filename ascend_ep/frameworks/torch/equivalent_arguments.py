@@ -15,6 +15,12 @@ def whole_numbers(tensor: Any) -> list[int]:
     return [int(v) for v in tensor.reshape(-1).tolist()]
 
 
+def of_windows(a: Attributes, count: int) -> tuple[list[int], list[int], list[int]]:
+    """Strides, dilations and pads along the axes of an image; the pads before it, then those behind it."""
+    strides, dilations = a.get("strides") or [1] * count, a.get("dilations") or [1] * count
+    return list(strides), list(dilations), list(a.get("pads") or [0] * (2 * count))
+
+
 def wrapped(indices: Any, length: int) -> Any:
     """Indices that count from the end too, from the start."""
     return indices.long() + length * (indices < 0)

@@ -6,7 +6,7 @@ import itertools
 import math
 from typing import Any
 
-from ascend_ep.frameworks.torch.equivalent_arguments import Attributes, whole_numbers
+from ascend_ep.frameworks.torch.equivalent_arguments import Attributes, of_windows, whole_numbers
 
 
 def sampled(x: Any, grid: Any, *, a: Attributes) -> Any:
@@ -127,7 +127,7 @@ def regions_aligned(x: Any, rois: Any, images: Any, *, a: Attributes) -> Any:
         elif a.get("mode", "avg") == "avg":
             cells_of = parts.sum(0).mean((-3, -1))
         else:
-            cells_of = parts.amax((0, -3, -1))
+            cells_of = parts.permute(1, 2, 4, 0, 3, 5).flatten(3).max(-1).values
         made.append(cells_of[None])
     return torch.cat(made)
 
@@ -138,8 +138,8 @@ def deformed(x: Any, w: Any, offset: Any, b: Any, mask: Any, *, a: Attributes) -
 
     if x.dim() != 4:
         raise NotImplementedError("images of other than two axes")
-    strides, dilations = a.get("strides") or [1, 1], a.get("dilations") or [1, 1]
-    pads, groups, shifts = a.get("pads") or [0] * 4, a.get("group", 1), a.get("offset_group", 1)
+    strides, dilations, pads = of_windows(a, 2)
+    groups, shifts = a.get("group", 1), a.get("offset_group", 1)
     n, (high, wide) = x.shape[0], w.shape[2:]
     out = offset.shape[2:]
     moves = offset.reshape(n, shifts, high, wide, 2, *out)
@@ -162,10 +162,18 @@ def deformed(x: Any, w: Any, offset: Any, b: Any, mask: Any, *, a: Attributes) -
 
 
 def grid_of(theta: Any, size: Any, *, a: Attributes) -> Any:
-    """AffineGrid."""
+    """AffineGrid; with align_corners, an axis of one element lies at -1."""
     import torch
 
-    return torch.nn.functional.affine_grid(theta, whole_numbers(size), bool(a.get("align_corners", 0)))
+    n, _, *spatial = whole_numbers(size)
+    align, axes = a.get("align_corners", 0), []
+    for length in spatial:
+        steps = torch.arange(length, dtype=theta.dtype)
+        axes.append(steps * 2 / max(length - 1, 1) - 1 if align else (2 * steps + 1) / length - 1)
+    places = [*reversed(torch.meshgrid(*axes, indexing="ij"))]
+    ones = torch.ones([*spatial, 1], dtype=theta.dtype)
+    rows = torch.cat([torch.stack(places, -1), ones], -1).flatten(0, -2)
+    return (rows @ theta.transpose(1, 2)).reshape(n, *spatial, len(spatial))
 
 
 def blocks_joined(x: Any, shape_of_image: Any, block: Any, *, a: Attributes) -> Any:
@@ -174,8 +182,7 @@ def blocks_joined(x: Any, shape_of_image: Any, block: Any, *, a: Attributes) -> 
 
     sizes, block = whole_numbers(shape_of_image), whole_numbers(block)
     count = len(sizes)
-    strides, dilations = a.get("strides") or [1] * count, a.get("dilations") or [1] * count
-    pads = a.get("pads") or [0] * (2 * count)
+    strides, dilations, pads = of_windows(a, count)
     padded = [s + pads[i] + pads[count + i] for i, s in enumerate(sizes)]
     index = torch.zeros([1] * (2 * count), dtype=torch.int64)
     for i in range(count):
@@ -196,7 +203,7 @@ def unpooled(x: Any, places: Any, output_shape: Any, *, a: Attributes) -> Any:
 
     sizes = a["kernel_shape"]
     count = len(sizes)
-    strides, pads = a.get("strides") or [1] * count, a.get("pads") or [0] * (2 * count)
+    strides, _, pads = of_windows(a, count)
     spatial = [(n - 1) * strides[i] + sizes[i] - pads[i] - pads[count + i] for i, n in enumerate(x.shape[2:])]
     shape = [*x.shape[:2], *spatial]
     if output_shape is not None:

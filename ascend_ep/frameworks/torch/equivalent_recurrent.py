@@ -90,7 +90,7 @@ def _outputs(kind: str, inputs: tuple[Any, ...], a: Attributes) -> tuple[Any, ..
                 on = t < ends
                 h, c = torch.where(on, made, h), torch.where(on, state, c)
                 rows[t] = torch.where(on, made, 0.0)
-        shown.append(torch.stack(rows))
+        shown.append(torch.stack(rows) if rows else zero[None].narrow(0, 0, 0))
         hs.append(h)
         cs.append(c)
     y, last, state = torch.stack(shown, 1), torch.stack(hs), torch.stack(cs)

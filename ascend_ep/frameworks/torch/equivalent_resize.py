@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ascend_ep.frameworks.torch.equivalent_arguments import Attributes, whole_numbers
 
-Matrix = npt.NDArray[np.float64]
+Matrix = npt.NDArray[Any]
 
 
 def resized(x: Any, roi: Any, scales: Any, sizes: Any, *, a: Attributes) -> Any:
@@ -67,33 +67,34 @@ def _along(x: Any, axis: int, target: int, scale: float, crop: tuple[float, floa
 
 
 def _sources(length: int, target: int, scale: float, crop: tuple[float, float], mode: str) -> Matrix:
-    """Where each element of the new axis lies on the old one."""
-    at = np.arange(target, dtype=np.float64)
+    """Where each element of the new axis lies on the old one: in float32, as the runtime has it, for the
+    nearest element is another one where that rounds."""
+    at, factor = np.arange(target, dtype=np.float32), np.float32(scale)
     if mode == "half_pixel_symmetric":
-        centre = length / 2
-        return centre * (1 - target / (scale * length)) + (at + 0.5) / scale - 0.5
+        wanted, centre = factor * np.float32(length), np.float32(length / 2)
+        return centre * (1 - np.float32(target) / wanted) + (at + np.float32(0.5)) / factor - np.float32(0.5)
     if mode == "align_corners":
-        return at * (length - 1) / (target - 1) if target > 1 else at * 0
+        return at * np.float32(length - 1) / np.float32(target - 1) if target > 1 else at * 0
     if mode == "asymmetric":
-        return at / scale
+        return at / factor
     if mode == "tf_half_pixel_for_nn":
-        return (at + 0.5) / scale
+        return (at + np.float32(0.5)) / factor
     if mode == "tf_crop_and_resize":
-        start, end = crop
+        (start, end), last = map(np.float32, crop), np.float32(length - 1)
         if target <= 1:
-            return at * 0 + 0.5 * (start + end) * (length - 1)
-        return start * (length - 1) + at * (end - start) * (length - 1) / (target - 1)
+            return at * 0 + np.float32(0.5) * (start + end) * last
+        return start * last + at * (end - start) * last / np.float32(target - 1)
     if mode == "pytorch_half_pixel" and target <= 1:
         return at * 0
-    return (at + 0.5) / scale - 0.5
+    return (at + np.float32(0.5)) / factor - np.float32(0.5)
 
 
 def _nearest(places: Matrix, mode: str) -> Matrix:
     if mode == "round_prefer_ceil":
-        return np.floor(places + 0.5)
+        return np.floor(places + np.float32(0.5))
     if mode == "floor":
         return np.floor(places)
-    return np.ceil(places) if mode == "ceil" else np.ceil(places - 0.5)
+    return np.ceil(places) if mode == "ceil" else np.ceil(places - np.float32(0.5))
 
 
 def _blended(places: Matrix, length: int, scale: float, a: Attributes) -> Matrix:

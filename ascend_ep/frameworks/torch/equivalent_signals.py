@@ -8,11 +8,19 @@ from ascend_ep.frameworks.torch.equivalent_arguments import Attributes
 
 
 def _complex(x: Any) -> Any:
+    """In float32 at least: PyTorch transforms no others everywhere."""
     import torch
 
+    x = _wide(x)
     return (
         torch.view_as_complex(x.contiguous()) if x.shape[-1] == 2 else torch.complex(x[..., 0], x[..., 0] * 0)
     )
+
+
+def _wide(x: Any) -> Any:
+    import torch
+
+    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
 
 
 def transformed(x: Any, length: Any, axis: Any, *, a: Attributes) -> Any:
@@ -24,12 +32,12 @@ def transformed(x: Any, length: Any, axis: Any, *, a: Attributes) -> Any:
     inverse, half = bool(a.get("inverse", 0)), bool(a.get("onesided", 0))
     if inverse and half:
         count = 2 * (x.shape[at] - 1) if length is None else int(length)
-        return torch.fft.irfft(_complex(x), count, at)[..., None]
+        return torch.fft.irfft(_complex(x), count, at)[..., None].to(x.dtype)
     count = x.shape[at] if length is None else int(length)
     made = (torch.fft.ifft if inverse else torch.fft.fft)(_complex(x), count, at)
     if half:
         made = made.narrow(at, 0, count // 2 + 1)
-    return torch.view_as_real(made)
+    return torch.view_as_real(made).to(x.dtype)
 
 
 def frames_transformed(x: Any, step: Any, window: Any, length: Any, *, a: Attributes) -> Any:
@@ -39,8 +47,8 @@ def frames_transformed(x: Any, step: Any, window: Any, length: Any, *, a: Attrib
     count = int(length) if length is not None else len(window) if window is not None else x.shape[1]
     frames = x.unfold(1, count, int(step)).transpose(2, 3)  # batch, frames, count, 1 or 2
     if window is not None:
-        frames = frames * window[:, None]
+        frames = _wide(frames) * _wide(window)[:, None]
     made = torch.fft.fft(_complex(frames), count, 2)
     if a.get("onesided", 1):
         made = made.narrow(2, 0, count // 2 + 1)
-    return torch.view_as_real(made)
+    return torch.view_as_real(made).to(x.dtype)

@@ -6,10 +6,12 @@ the traced graph in its place, and reads them when it runs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ascend_ep.frameworks.torch.schema import argument, parameters
+from ascend_ep.errors import AscendError
+from ascend_ep.frameworks.torch.equivalent_call import are_unknown
+from ascend_ep.frameworks.torch.schema import argument, given, parameters
 from ascend_ep.opdef.definition import OpDef
 
 #: What the name of such an operator ends with.
@@ -25,15 +27,10 @@ READERS = frozenset({
 
 
 def is_needed(opdef: OpDef, saved: Sequence[Any]) -> bool:
-    """Whether the equivalent would read elements that a trace doesn't know."""
-    import torch
-
-    plain = (torch.Tensor, torch.nn.Parameter, type(None))
-    return (
-        opdef.op in READERS
-        and any(t is not None for t in saved[1:])
-        and any(type(t) not in plain for t in saved)
-    )
+    """Whether the equivalent would read elements that a trace doesn't know, or there are none."""
+    if any(t is not None and t.is_meta for t in saved):
+        return True
+    return opdef.op in READERS and any(t is not None for t in saved[1:]) and are_unknown(saved)
 
 
 def define(library: Any, name: str, opdef: OpDef, slopes: Any) -> None:
@@ -41,23 +38,55 @@ def define(library: Any, name: str, opdef: OpDef, slopes: Any) -> None:
     import torch
 
     attributes = parameters(opdef)
-    rest = "".join(f", {argument(a)}" for a in attributes)
-    signature = f"(Tensor?[] inputs, Tensor?[] grads, int[] places{rest}) -> Tensor[]"
+    listed = "".join(f", {argument(a)}" for a in attributes)
+    signature = f"(Tensor?[] inputs, Tensor?[] grads, int[] places{listed}) -> Tensor[]"
     library.define(f"{name}{SUFFIX}{signature}", tags=[torch.Tag.pt2_compliant_tag])
 
-    def compute(inputs: Sequence[Any], grads: Sequence[Any], places: Sequence[int], *given: Any) -> list[Any]:
-        named = {a.name: v for a, v in zip(attributes, given, strict=False) if v is not None}
+    def compute(inputs: Sequence[Any], grads: Sequence[Any], places: Sequence[int], *rest: Any) -> list[Any]:
+        named = given([a.name for a in attributes], rest)
         known = [None if t is None else t.detach().requires_grad_(i in places) for i, t in enumerate(inputs)]
         found = slopes(known, grads, places, named)
-        return [
-            torch.zeros_like(inputs[i]) if s is None else s.contiguous().clone()
-            for i, s in zip(places, found, strict=True)
-        ]
+        return [s.clone(memory_format=torch.contiguous_format) for s in found]
 
-    def describe(
-        inputs: Sequence[Any], grads: Sequence[Any], places: Sequence[int], *given: Any
-    ) -> list[Any]:
-        return [torch.empty(inputs[i].shape, dtype=inputs[i].dtype) for i in places]
+    def describe(inputs: Sequence[Any], grads: Sequence[Any], places: Sequence[int], *_: Any) -> list[Any]:
+        return [torch.empty(inputs[i].shape, dtype=inputs[i].dtype, device=inputs[i].device) for i in places]
 
     library.impl(f"{name}{SUFFIX}", compute, "CPU")
+    library.impl(f"{name}{SUFFIX}", _without_slopes(library, name, opdef), "Autograd", with_keyset=True)
     torch.library.register_fake(f"{library.ns}::{name}{SUFFIX}", describe, lib=library)
+
+
+def _without_slopes(library: Any, name: str, opdef: OpDef) -> Callable[..., Any]:
+    """The autograd kernel: to differentiate the slopes is AscendError E42006, and not 0."""
+    import torch
+    from torch._functorch.utils import enable_single_level_autograd_function
+
+    after = torch._C._after_autograd_keyset
+
+    def overload() -> Any:
+        return getattr(getattr(torch.ops, library.ns), f"{name}{SUFFIX}").default
+
+    def forward(ctx: Any, call: Any, *flat: Any) -> Any:
+        keyset, count, rest = call
+        return tuple(overload().redispatch(keyset & after, flat[:count], flat[count:], *rest))
+
+    def backward(ctx: Any, *_: Any) -> Any:
+        raise AscendError(
+            "E42006", f"{opdef.op}'s gradient in a trace", "it is one already", where=opdef.origin
+        )
+
+    members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    function: Any = type(f"{opdef.op}SlopesBackward", (torch.autograd.Function,), members)
+    apply = super(torch.autograd.Function, function).apply
+
+    def kernel(keyset: Any, inputs: Sequence[Any], grads: Sequence[Any], *rest: Any) -> Any:
+        flat = [*inputs, *grads]
+        if not (torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in flat)):
+            return overload().redispatch(keyset & after, inputs, grads, *rest)
+        call = (keyset, len(inputs), rest)
+        if torch._C._functorch.peek_interpreter_stack() is None:
+            return list(apply(call, *flat))
+        with enable_single_level_autograd_function():
+            return list(apply(call, *flat))
+
+    return kernel

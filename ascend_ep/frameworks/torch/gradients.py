@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ascend_ep.errors import AscendError
-from ascend_ep.frameworks.torch.onnx_equivalents import EQUIVALENTS
+from ascend_ep.frameworks.torch.equivalent_call import has_equivalent
 from ascend_ep.frameworks.torch.torch_library import definition_of
 from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.derivative import differentiate
@@ -52,8 +52,7 @@ def gradient_of(opdef: OpDef) -> Gradient | None:
     try:
         first = differentiate(opdef)
     except AscendError:
-        known = opdef.standard and opdef.op in EQUIVALENTS
-        return Gradient("PyTorch", twice=True) if known else None
+        return Gradient("PyTorch", twice=True) if has_equivalent(opdef) else None
     try:
         differentiate(first)
     except AscendError:

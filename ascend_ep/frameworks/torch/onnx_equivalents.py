@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from ascend_ep.element_types import numpy_dtype
@@ -18,13 +19,14 @@ from ascend_ep.frameworks.torch import (
     equivalent_resize,
     equivalent_signals,
     equivalent_tables,
+    equivalent_windows,
 )
 from ascend_ep.frameworks.torch.equivalent_arguments import Attributes, Equivalent, whole_numbers, wrapped
 from ascend_ep.frameworks.torch.equivalent_recurrent import recurrent
 
 
 def _axes(x: Any, axes: Any, a: Attributes) -> tuple[int, ...] | None:
-    """The axes of a reduction; None: there are none, and nothing is to be done."""
+    """The axes of a reduction; None: there are none."""
     listed = whole_numbers(axes) if axes is not None else list(a.get("axes", ()))
     if not listed and a.get("noop_with_empty_axes", 0):
         return None
@@ -34,7 +36,9 @@ def _axes(x: Any, axes: Any, a: Attributes) -> tuple[int, ...] | None:
 def _reduction(reduce: Callable[..., Any]) -> Equivalent:
     def equivalent(x: Any, axes: Any, *, a: Attributes) -> Any:
         chosen = _axes(x, axes, a)
-        return x if chosen is None else reduce(x, chosen, bool(a.get("keepdims", 1)))
+        if chosen is None:  # each element by itself
+            return reduce(x.unsqueeze(-1), (-1,), False)
+        return reduce(x, chosen, bool(a.get("keepdims", 1)))
 
     return equivalent
 
@@ -45,96 +49,29 @@ def _product(x: Any, axes: Sequence[int], keep: bool) -> Any:
     return x
 
 
-def _pads(x: Any, sizes: Sequence[int], a: Attributes, fill: float) -> Any:
-    """x with the elements around it that a convolution or a pool has."""
-    import torch
-
-    count, strides = len(sizes), a.get("strides") or [1] * len(sizes)
-    dilations = a.get("dilations") or [1] * count
-    pads = list(a.get("pads") or [0] * (2 * count))
-    mode = a.get("auto_pad", "NOTSET")
-    if mode == "VALID":
-        pads = [0] * (2 * count)
-    elif mode.startswith("SAME"):
-        for i, size in enumerate(x.shape[2:]):
-            span = dilations[i] * (sizes[i] - 1) + 1
-            total = max(0, (-(-size // strides[i]) - 1) * strides[i] + span - size)
-            first = total // 2 if mode == "SAME_UPPER" else total - total // 2
-            pads[i], pads[count + i] = first, total - first
-    both = [p for i in reversed(range(count)) for p in (pads[i], pads[count + i])]
-    return torch.nn.functional.pad(x, both, value=fill)
-
-
-def _convolution(x: Any, w: Any, b: Any, *, a: Attributes) -> Any:
-    import torch
-
-    count = x.dim() - 2
-    function = getattr(torch.nn.functional, f"conv{count}d")
-    strides, dilations = a.get("strides") or [1] * count, a.get("dilations") or [1] * count
-    padded = _pads(x, w.shape[2:], a, 0.0)
-    return function(padded, w, b, tuple(strides), 0, tuple(dilations), a.get("group", 1))
-
-
-def _transposed_convolution(x: Any, w: Any, b: Any, *, a: Attributes) -> Any:
-    import torch
-
-    count = x.dim() - 2
-    strides, dilations = a.get("strides") or [1] * count, a.get("dilations") or [1] * count
-    more = list(a.get("output_padding") or [0] * count)
-    pads = list(a.get("pads") or [0] * (2 * count))
-    auto, sizes = a.get("auto_pad", "NOTSET"), list(a.get("output_shape") or ())
-    if auto == "VALID":
-        pads = [0] * (2 * count)
-    if not sizes and auto.startswith("SAME"):
-        sizes = [n * stride for n, stride in zip(x.shape[2:], strides, strict=True)]
-    for i in range(count if sizes else 0):  # padding that the output's shape decides
-        whole: int = strides[i] * (x.shape[2 + i] - 1) + more[i] + (w.shape[2 + i] - 1) * dilations[i] + 1
-        total = whole - sizes[i - count]
-        first = total // 2 if auto == "SAME_UPPER" else total - total // 2
-        pads[i], pads[count + i] = first, total - first
-    function = getattr(torch.nn.functional, f"conv_transpose{count}d")
-    made = function(x, w, b, tuple(strides), 0, 0, a.get("group", 1), tuple(dilations))
-    # what is beyond the whole result is 0, and the bias
-    edges = [e for i in reversed(range(count)) for e in (-pads[i], more[i] - pads[count + i])]
-    made = torch.nn.functional.pad(made if b is None else made - b.reshape(-1, *[1] * count), edges)
-    return made if b is None else made + b.reshape(-1, *[1] * count)
-
-
-def _windows(x: Any, a: Attributes, fill: float, beyond: float | None = None) -> Any:
-    """The windows of a pool along a new last axis: [N, C, ..., elements of a window]. beyond: what lies
-    behind the padding, where a last window in ceil_mode reaches it."""
-    import torch
-
-    sizes = a["kernel_shape"]
-    count = len(sizes)
-    strides, dilations = a.get("strides") or [1] * count, a.get("dilations") or [1] * count
-    lengths, windows = x.shape[2:], _pads(x, sizes, a, fill)
-    for i, size in enumerate(sizes):
-        span, whole = dilations[i] * (size - 1) + 1, windows.shape[2 + i]
-        if a.get("ceil_mode", 0):
-            steps = -(-(whole - span) // strides[i])
-            first = (a.get("pads") or [0] * (2 * count))[i]
-            steps -= steps * strides[i] >= lengths[i] + first  # one that begins behind the last element
-            edges = [0, 0] * (windows.dim() - 3 - i) + [0, max(steps * strides[i] + span - whole, 0)]
-            windows = torch.nn.functional.pad(windows, edges, value=fill if beyond is None else beyond)
-        windows = windows.unfold(2 + i, span, strides[i])[..., :: dilations[i]]
-    return windows.flatten(-count)
-
-
-def _average(x: Any, *, a: Attributes) -> Any:
-    import torch
-
-    sums, padding = _windows(x, a, 0.0).sum(-1), float(a.get("count_include_pad", 0))
-    return sums / _windows(torch.ones_like(x), a, padding, 0.0).sum(-1)
-
-
-def _power_pool(x: Any, *, a: Attributes) -> Any:
-    p = a.get("p", 2)
-    return (_windows(x, a, 0.0).abs() ** p).sum(-1) ** (1 / p)
-
-
 def _power_norm(x: Any, *, a: Attributes) -> Any:
-    return x / x.norm(a.get("p", 2), a.get("axis", -1), keepdim=True)
+    """A row of zeros gives zeros, without slopes."""
+    import torch
+
+    norm = torch.linalg.vector_norm(x, a.get("p", 2), a.get("axis", -1), keepdim=True)
+    return torch.where(norm == 0, 0.0, x / torch.where(norm == 0, 1.0, norm))
+
+
+def _norm(p: int, x: Any, axes: Sequence[int], keep: bool) -> Any:
+    import torch
+
+    return torch.linalg.vector_norm(x, p, tuple(axes), keep)
+
+
+def _extreme(name: str, least: float) -> Equivalent:
+    """The largest or the smallest; `least` of none."""
+
+    def reduce(x: Any, axes: Sequence[int], keep: bool) -> Any:
+        if x.dtype.is_floating_point and not all(x.shape[axis] for axis in axes):
+            return x.sum(axes, keep) + least
+        return getattr(x, name)(axes, keep)
+
+    return _reduction(reduce)
 
 
 def _per_channel(t: Any, rank: int) -> Any:
@@ -182,8 +119,9 @@ def _reshaped(x: Any, shape: Any, *, a: Attributes) -> Any:
 
 
 def _flattened(x: Any, *, a: Attributes) -> Any:
-    axis = a.get("axis", 1)
-    return x.reshape(math.prod(x.shape[: axis + x.dim() * (axis < 0)]), -1)
+    first = a.get("axis", 1)
+    first += x.dim() * (first < 0)
+    return x.reshape(math.prod(x.shape[:first]), math.prod(x.shape[first:]))
 
 
 def _squeezed(x: Any, axes: Any, *, a: Attributes) -> Any:
@@ -229,6 +167,9 @@ def _padded(x: Any, pads: Any, value: Any, axes: Any, *, a: Attributes) -> Any:
     sizes = whole_numbers(pads)
     for i, axis in enumerate(where):
         before, after, length = sizes[i], sizes[len(where) + i], x.shape[axis]
+        if mode in ("wrap", "reflect"):  # of what is left
+            first, length = max(-before, 0), length + min(before, 0) + min(after, 0)
+            x, before, after = x.narrow(axis, first, length), max(before, 0), max(after, 0)
         places = torch.arange(-before, length + after)
         inside = (places >= 0) & (places < length)
         if mode == "edge":
@@ -340,6 +281,12 @@ def _kept(x: Any, ratio: Any, training: Any, *, a: Attributes) -> Any:
     return x * 1
 
 
+def _rest(x: Any, y: Any, *, a: Attributes) -> Any:
+    if not a.get("fmod", 0):
+        raise NotImplementedError("floats without fmod")
+    return x.fmod(y)
+
+
 def _one_hot(indices: Any, depth: Any, values: Any, *, a: Attributes) -> Any:
     import torch
 
@@ -386,15 +333,15 @@ EQUIVALENTS: dict[str, Equivalent] = {
     "AffineGrid": equivalent_images.grid_of,
     "ArrayFeatureExtractor": equivalent_tables.extracted,
     "Attention": equivalent_attention.attended,
-    "AveragePool": _average,
+    "AveragePool": equivalent_windows.averaged,
     "BatchNormalization": _batch_normalization,
     "Cast": _cast,
     "CastLike": lambda x, like, *, a: x.to(like.dtype),
     "CenterCropPad": equivalent_images.centred,
     "Col2Im": equivalent_images.blocks_joined,
     "Concat": equivalent_lists.joined,
-    "Conv": _convolution,
-    "ConvTranspose": _transposed_convolution,
+    "Conv": equivalent_windows.convolved,
+    "ConvTranspose": equivalent_windows.convolved_back,
     "CumProd": _multiplied_up,
     "CumSum": _summed_up,
     "DFT": equivalent_signals.transformed,
@@ -411,7 +358,7 @@ EQUIVALENTS: dict[str, Equivalent] = {
     "Gather": _gathered,
     "GatherElements": _gathered_elements,
     "GatherND": _gathered_nd,
-    "GlobalLpPool": lambda x, *, a: x.norm(a.get("p", 2), tuple(range(2, x.dim())), keepdim=True),
+    "GlobalLpPool": lambda x, *, a: _norm(a.get("p", 2), x, range(2, x.dim()), True),
     "GridSample": equivalent_images.sampled,
     "GroupNormalization": _group_normalization,
     "Imputer": equivalent_tables.imputed,
@@ -421,25 +368,25 @@ EQUIVALENTS: dict[str, Equivalent] = {
     "LinearClassifier": equivalent_tables.classified,
     "LinearRegressor": equivalent_tables.regressed,
     "LpNormalization": _power_norm,
-    "LpPool": _power_pool,
+    "LpPool": equivalent_windows.powers_added,
     "Max": equivalent_lists.largest,
-    "MaxPool": lambda x, *, a: _windows(x, a, -math.inf).amax(-1),
+    "MaxPool": equivalent_windows.greatest,
     "MaxUnpool": equivalent_images.unpooled,
     "Mean": equivalent_lists.averaged,
     "Min": equivalent_lists.least,
-    "Mod": lambda x, y, *, a: x.fmod(y) if a.get("fmod", 0) else x.remainder(y),
+    "Mod": _rest,
     "Normalizer": equivalent_tables.normalized,
     "OneHot": _one_hot,
     "Pad": _padded,
     "RNN": recurrent("RNN"),
     "Range": _range,
     "ReduceL1": _reduction(lambda x, axes, keep: x.abs().sum(axes, keep)),
-    "ReduceL2": _reduction(lambda x, axes, keep: (x * x).sum(axes, keep).sqrt()),
+    "ReduceL2": _reduction(partial(_norm, 2)),
     "ReduceLogSum": _reduction(lambda x, axes, keep: x.sum(axes, keep).log()),
     "ReduceLogSumExp": _reduction(lambda x, axes, keep: x.logsumexp(axes, keep)),
-    "ReduceMax": _reduction(lambda x, axes, keep: x.amax(axes, keep)),
+    "ReduceMax": _extreme("amax", -math.inf),
     "ReduceMean": _reduction(lambda x, axes, keep: x.mean(axes, keep)),
-    "ReduceMin": _reduction(lambda x, axes, keep: x.amin(axes, keep)),
+    "ReduceMin": _extreme("amin", math.inf),
     "ReduceProd": _reduction(_product),
     "ReduceSum": _reduction(lambda x, axes, keep: x.sum(axes, keep)),
     "ReduceSumSquare": _reduction(lambda x, axes, keep: (x * x).sum(axes, keep)),

@@ -52,6 +52,11 @@ def separated(opdef: OpDef, args: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     return tensors, rest
 
 
+def given(names: Sequence[str], values: Sequence[Any]) -> dict[str, Any]:
+    """Attributes by name: those of a call that have a value. Trailing ones may be missing."""
+    return {name: value for name, value in zip(names, values, strict=False) if value is not None}
+
+
 def schema(opdef: OpDef) -> str:
     """The schema: inputs, then attributes by keyword; tensors of any number are a list.
 

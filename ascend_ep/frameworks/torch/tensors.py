@@ -12,8 +12,8 @@ from ascend_ep.element_types import numpy_dtype
 from ascend_ep.errors import AscendError
 from ascend_ep.frameworks import runner
 from ascend_ep.frameworks.described import Operand, output_kinds, with_its_outputs
-from ascend_ep.frameworks.torch.onnx_equivalents import EQUIVALENTS
-from ascend_ep.frameworks.torch.schema import gives_a_list, takes_a_list
+from ascend_ep.frameworks.torch import equivalent_call
+from ascend_ep.frameworks.torch.schema import gives_a_list
 from ascend_ep.frameworks.torch.sizes import Sizes
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.attributes import with_elements
@@ -28,7 +28,7 @@ def run(opdef: OpDef, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> l
             _number(tensor.dtype, opdef.op)
     if is_wide(opdef, inputs) and (made := _in_float64(opdef, inputs, attributes)) is not None:
         return made
-    arrays = [None if t is None else array_of(t) for t in inputs]
+    arrays = [None if t is None else array_of(t, opdef.op) for t in inputs]
     return [tensor_of(np.array(y)) for y in runner.run(opdef, arrays, attributes)]
 
 
@@ -36,25 +36,25 @@ def is_wide(opdef: OpDef, inputs: Sequence[Any]) -> bool:
     """Whether an operator of ONNX is computed by its equivalent: few kernels have float64."""
     import torch
 
-    known = opdef.standard and opdef.op in EQUIVALENTS
-    return known and any(t is not None and t.dtype == torch.float64 for t in inputs)
+    wide = any(t is not None and t.dtype == torch.float64 for t in inputs)
+    return wide and equivalent_call.has_equivalent(opdef)
 
 
 def _in_float64(opdef: OpDef, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[Any] | None:
     """The outputs by the equivalent; None where it has none for this form."""
     import torch
 
-    operands = tuple(None if t is None else Operand.of(array_of(t), opdef.op) for t in inputs)
+    operands = tuple(None if t is None else Operand.of(array_of(t, opdef.op), opdef.op) for t in inputs)
     kinds = output_kinds(with_its_outputs(opdef, operands, attributes), operands, attributes)
-    given = [*inputs, *[None] * (0 if takes_a_list(opdef) else len(opdef.inputs) - len(inputs))]
-    defaults = {a.name: a.default for a in opdef.attributes if a.default is not None}
     try:
         with torch.no_grad():
-            made = EQUIVALENTS[opdef.op](*given, a={**defaults, **attributes})
+            made = equivalent_call.outputs(opdef, inputs, attributes)
     except NotImplementedError:
         return None
-    results = made if isinstance(made, tuple | list) else (made,)
-    return [y.to(_torch_types()[t], copy=True) for y, (t, _) in zip(results, kinds, strict=False)]
+    return [
+        y.to(_torch_types()[t], copy=True, memory_format=torch.contiguous_format)
+        for y, (t, _) in zip(made, kinds, strict=False)
+    ]
 
 
 def describe(opdef: OpDef, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[Any]:
@@ -70,7 +70,11 @@ def describe(opdef: OpDef, inputs: Sequence[Any], attributes: Mapping[str, Any])
         operands = (operands[0], fixed, *operands[2:])
     opdef = with_its_outputs(opdef, operands, attributes)
     kinds = sizes.solved(operands, lambda known: output_kinds(opdef, known, attributes))
-    return [torch.empty(sizes.torch_shape(dims), dtype=_torch_types()[dtype]) for dtype, dims in kinds]
+    device = next((t.device for t in inputs if t is not None), "cpu")
+    return [
+        torch.empty(sizes.torch_shape(dims), dtype=_torch_types()[dtype], device=device)
+        for dtype, dims in kinds
+    ]
 
 
 def are_numpys(tensors: Sequence[Any]) -> bool:
@@ -108,7 +112,7 @@ def _operand(tensor: Any, op: str, sizes: Sizes) -> Operand:
     constant = getattr(tensor, "constant", None)
     if constant is not None:
         with _disable_current_modes():
-            return Operand.of(array_of(constant), op)
+            return Operand.of(array_of(constant, op), op)
     return Operand(_number(tensor.dtype, op), tuple(map(sizes.dim, tensor.shape)))
 
 
@@ -126,14 +130,56 @@ def _number(dtype: Any, op: str) -> int:
     return number
 
 
-def array_of(tensor: Any) -> Any:
-    """The tensor's elements in memory order, without a copy where they lie so."""
+class _Elements:
+    """A tensor's elements as integers of their size. Its own numpy() would keep it from being resized."""
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor  # NumPy's array keeps this object
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": tuple(tensor.shape),
+            "typestr": f"<i{tensor.element_size()}",
+            "data": (tensor.data_ptr(), False),
+        }
+
+
+def array_of(tensor: Any, op: str = "") -> Any:
+    """The tensor's elements in memory order, without a copy where they lie so.
+
+    Raises AscendError E41011 for a tensor that has none in the memory of the CPU side by side.
+    """
     import torch
 
-    plain = tensor.detach().resolve_conj().resolve_neg().contiguous()
-    if plain.dtype == torch.bfloat16:
-        return plain.view(torch.int16).numpy().view(numpy_dtype(dtypes.BFLOAT16))
-    return plain.numpy()
+    if not is_dense(tensor):
+        raise not_dense(tensor, op)
+    plain = tensor.detach()
+    if torch._is_functional_tensor(plain):
+        torch._sync(plain)  # type: ignore[attr-defined,no-untyped-call]
+        plain = torch._from_functional_tensor(plain)
+    if plain._is_zerotensor():
+        plain = torch.zeros(plain.shape, dtype=plain.dtype)
+    plain = plain.resolve_conj().resolve_neg().contiguous()
+    kind = numpy_dtype(_number(plain.dtype, op))
+    if not plain.numel():
+        return np.empty(tuple(plain.shape), kind)
+    last = plain.storage_offset() + plain.numel()
+    if plain.untyped_storage().nbytes() < last * plain.element_size():
+        raise AscendError("E41011", op, f"the memory of a tensor of {list(plain.shape)} is gone")
+    return np.asarray(_Elements(plain)).view(kind)
+
+
+def is_dense(tensor: Any) -> bool:
+    """Whether its elements lie in the memory of the CPU, each at its place."""
+    import torch
+
+    return tensor.layout == torch.strided and tensor.is_cpu and not tensor.is_nested
+
+
+def not_dense(tensor: Any, op: str) -> AscendError:
+    """Why no operator takes a tensor: its layout, or where it is."""
+    kind = "nested" if tensor.is_nested else str(tensor.layout).removeprefix("torch.").lstrip("_")
+    what = f"tensors on {tensor.device}" if kind == "strided" else f"{kind} tensors"
+    return AscendError("E41011", op, f"it takes dense tensors on the CPU, not {what}")
 
 
 def tensor_of(array: Any) -> Any:

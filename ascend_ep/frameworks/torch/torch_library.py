@@ -9,13 +9,13 @@ from typing import Any
 
 from ascend_ep.errors import AscendError
 from ascend_ep.frameworks.described import DOMAIN, ML_OPSET, OPSET
-from ascend_ep.frameworks.torch import export, gradient_operator, tensors
+from ascend_ep.frameworks.torch import equivalent_call, export, gradient_operator, tensors
 from ascend_ep.frameworks.torch.autograd import Derivatives, Equivalents, Formulas, Register, autograd_kernel
 from ascend_ep.frameworks.torch.eager import EagerCall
 from ascend_ep.frameworks.torch.gradient_operator import SUFFIX
-from ascend_ep.frameworks.torch.onnx_equivalents import EQUIVALENTS
 from ascend_ep.frameworks.torch.schema import (
     function_name,
+    given,
     gives_a_list,
     parameters,
     schema,
@@ -107,7 +107,7 @@ def _define(qualified: str, opdef: OpDef) -> Callable[..., Any]:
 
     def describe(*args: Any) -> Any:
         inputs, rest = separated(opdef, args)
-        known = {n: v for n, v in zip(names, rest, strict=False) if v is not None}
+        known = given(names, rest)
         made = tensors.describe(opdef, inputs, known)
         return made if gives_a_list(opdef) else _packed(made)
 
@@ -115,6 +115,7 @@ def _define(qualified: str, opdef: OpDef) -> Callable[..., Any]:
     library = _library(namespace)
     library.define(f"{name}{schema(opdef)}", tags=[torch.Tag.pt2_compliant_tag])
     library.impl(name, compute, "CPU")
+    library.impl(name, partial(_refuse, opdef), "CompositeExplicitAutograd")  # other devices and layouts
     torch.library.register_fake(qualified, describe, lib=library)
     function = getattr(getattr(torch.ops, namespace), name)
     derivatives = _derivatives(opdef, partial(register, namespace=namespace), function)
@@ -127,6 +128,15 @@ def _define(qualified: str, opdef: OpDef) -> Callable[..., Any]:
     return function  # type: ignore[no-any-return]
 
 
+def _refuse(opdef: OpDef, *args: Any) -> Any:
+    """Raises AscendError E41011."""
+    inputs = [t for t in separated(opdef, args)[0] if t is not None]
+    if not inputs:
+        raise AscendError("E41011", opdef.op, "it is given no tensor", where=opdef.origin)
+    other = next((t for t in inputs if not tensors.is_dense(t)), inputs[0])
+    raise tensors.not_dense(other, opdef.op)
+
+
 def _derivatives(opdef: OpDef, register: Register, function: Any) -> Derivatives | None:
     """By the formula's gradient, or by PyTorch's equivalent of an operator of ONNX."""
     import torch
@@ -134,7 +144,7 @@ def _derivatives(opdef: OpDef, register: Register, function: Any) -> Derivatives
     try:
         return Formulas(opdef, differentiate(opdef), register)
     except AscendError:
-        if not (opdef.standard and opdef.op in EQUIVALENTS):
+        if not equivalent_call.has_equivalent(opdef):
             return None
         namespace, _, name = function._qualified_op_name.partition("::")
         return Equivalents(opdef, lambda: getattr(getattr(torch.ops, namespace), name + SUFFIX))
