@@ -57,7 +57,7 @@ def test_a_barrier_that_some_threads_never_reach(simt: Program) -> None:
 
 
 def test_too_many_threads(simt: Program) -> None:
-    with pytest.raises(KernelFault, match="VF_CALL with 4096 threads"):
+    with pytest.raises(KernelFault, match=r"VF_CALL with 4096 threads"):
         simt([5, 4096], [], [np.zeros(4096, np.int32)])
 
 
@@ -81,7 +81,7 @@ def test_copies_wait_for_threads_and_threads_for_copies(simt: Program) -> None:
     x = np.arange(64, dtype=np.float32)
     (y,) = simt([6, 64], [x], [np.zeros_like(x)])
     np.testing.assert_array_equal(y, 2 * x)
-    with pytest.raises(KernelFault, match="VF_CALL"):
+    with pytest.raises(KernelFault, match=r"VF_CALL"):
         simt([7, 64], [x], [np.zeros_like(x)])
 
 
@@ -89,5 +89,5 @@ def test_threads_wait_for_a_copy_of_what_they_overwrite(simt: Program) -> None:
     x = np.arange(64, dtype=np.float32)
     (y,) = simt([8, 56, True], [x[:56]], [np.zeros(56, np.float32)])
     np.testing.assert_array_equal(y, 2 * x[:56])
-    with pytest.raises(KernelFault, match="VF_CALL.*written on PIPE_V with no wait since.*MTE3"):
+    with pytest.raises(KernelFault, match=r"VF_CALL.*written on PIPE_V with no wait since.*MTE3"):
         simt([8, 56, False], [x[:56]], [np.zeros(56, np.float32)])

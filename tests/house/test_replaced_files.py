@@ -21,11 +21,9 @@ OWN = {
     "cli/om_reduce.py": 1,
     "cli/run_program.py": 1,  # a lock
     "codegen/compiled_library.py": 1,
-    "compiler/amct/calibration_model.py": 1,
     "compiler/custom_ops/library_process.py": 2,
-    "compiler/quantization/saving.py": 1,  # to a name beside the target
-    "opbuild/ascendc/core_types.py": 1,
-    "opbuild/ascendc/cpp.py": 4,
+    "opbuild/ascendc/core_types.py": 2,
+    "opbuild/ascendc/cpp.py": 5,
     "opbuild/kernels/debug_kernel.py": 1,
     "opbuild/operators/install.py": 2,
     "opbuild/proof/harness.py": 1,

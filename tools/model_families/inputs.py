@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 BATCH, TOKENS = 2, 9
-#: What a vision tower is told of its pictures: frames, and patches down and across. Part of the model when exported.
+#: What a vision tower is told of its pictures: frames, patches down and across. Part of an exported model.
 FIXED = ("grid_thw", "image_grid_thw", "spatial_shapes", "image_sizes", "target_sizes", "merge_sizes")
 GRID = [[1, 4, 4], [1, 4, 4]]
 
