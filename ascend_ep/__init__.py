@@ -23,7 +23,7 @@ from .runtime.session import InferenceSession
 from .runtime.session import open_models_with as _open_models_with
 
 if _TYPE_CHECKING:
-    from .compiler.quantization.quantized import Quantized as _Quantized
+    from .accuracy.quantization.quantized import Quantized as _Quantized
     from .converting import Bundle as _Bundle
     from .profiling.recording import Recording as _Recording
     from .provider.report import Report as _Report

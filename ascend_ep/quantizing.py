@@ -10,7 +10,7 @@ from ascend_ep.converting import Shapes, registry_of, shapes_of, source_of
 from ascend_ep.extras import lacking
 
 if TYPE_CHECKING:
-    from ascend_ep.compiler.quantization.quantized import Quantized
+    from ascend_ep.accuracy.quantization.quantized import Quantized
     from ascend_ep.opdef.definition import OpDef
 
 
@@ -34,9 +34,9 @@ def quantize(
     Raises AscendError.
     """
     try:
-        from ascend_ep.compiler.precision.keep_search import Accuracy
-        from ascend_ep.compiler.quantization.quantized import quantize as run
-        from ascend_ep.compiler.quantization.settings import Settings
+        from ascend_ep.accuracy.keep_search import Accuracy
+        from ascend_ep.accuracy.quantization.quantized import quantize as run
+        from ascend_ep.accuracy.quantization.settings import Settings
     except ModuleNotFoundError as error:
         raise lacking(error) or error from None
     return run(

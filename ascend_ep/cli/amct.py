@@ -14,9 +14,9 @@ from ascend_ep.cli.command import Parser, command
 from ascend_ep.errors import AscendError
 
 if TYPE_CHECKING:
-    from ascend_ep.compiler.quantization.calibration_data import Input
-    from ascend_ep.compiler.quantization.observe import Sample
-    from ascend_ep.compiler.quantization.quantization import Quantization
+    from ascend_ep.accuracy.quantization.calibration_data import Input
+    from ascend_ep.accuracy.quantization.observe import Sample
+    from ascend_ep.accuracy.quantization.quantization import Quantization
 
 
 @command("amct_onnx")
@@ -47,9 +47,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _calibrate(given: argparse.Namespace) -> int:
-    from ascend_ep.compiler.amct import configuration
-    from ascend_ep.compiler.amct.steps import write_results
-    from ascend_ep.compiler.quantization.quantized import quantised
+    from ascend_ep.accuracy.amct import configuration
+    from ascend_ep.accuracy.amct.steps import write_results
+    from ascend_ep.accuracy.quantization.quantized import quantised
     from ascend_ep.opdef.registry import Registry
 
     given.model = str(existing(given.model))
@@ -69,9 +69,9 @@ def _calibrate(given: argparse.Namespace) -> int:
 
 def _by_data(given: argparse.Namespace, made: dict[str, Any]) -> tuple[Quantization, list[Sample]]:
     """Calibrated by files."""
-    from ascend_ep.compiler.amct import configuration
-    from ascend_ep.compiler.quantization.calibration_data import read_samples
-    from ascend_ep.compiler.quantization.quantization import Quantization
+    from ascend_ep.accuracy.amct import configuration
+    from ascend_ep.accuracy.quantization.calibration_data import read_samples
+    from ascend_ep.accuracy.quantization.quantization import Quantization
     from ascend_ep.opdef.registry import Registry
 
     if not given.data_dir:
@@ -89,9 +89,9 @@ def _by_data(given: argparse.Namespace, made: dict[str, Any]) -> tuple[Quantizat
 
 def _evaluated(given: argparse.Namespace, made: dict[str, Any]) -> tuple[Quantization, list[Sample]]:
     """Calibrated by what the script's object runs."""
+    from ascend_ep.accuracy.amct.evaluator import calibrated_by, folder_beside, load_evaluator
+    from ascend_ep.accuracy.amct.steps import write_json
     from ascend_ep.cli.toolkit import MODULES
-    from ascend_ep.compiler.amct.evaluator import calibrated_by, folder_beside, load_evaluator
-    from ascend_ep.compiler.amct.steps import write_json
 
     for name in ("input_shape", "data_dir", "data_types"):
         if getattr(given, name):
@@ -104,7 +104,7 @@ def _evaluated(given: argparse.Namespace, made: dict[str, Any]) -> tuple[Quantiz
 
 
 def _convert(given: argparse.Namespace) -> int:
-    from ascend_ep.compiler.amct.steps import convert_qat_model
+    from ascend_ep.accuracy.amct.steps import convert_qat_model
 
     convert_qat_model(existing(given.model), given.save_path)
     print(f"written: {given.save_path}_deploy_model.onnx, {given.save_path}_fake_quant_model.onnx")

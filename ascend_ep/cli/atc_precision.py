@@ -51,7 +51,7 @@ def warn_of_float16(given: Given, conversion: Conversion) -> None:
 
 def lost_to_float16(given: Given, conversion: Conversion, written: str) -> str | None:
     """Which results of a written bundle float16 spoils, and the flag that mends it; None when none."""
-    from ascend_ep.compiler.precision.half_losses import MENDING, find_losses
+    from ascend_ep.accuracy.half_losses import MENDING, find_losses
 
     losses = find_losses(conversion, written)
     if losses is None:

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     import onnx
     from numpy.typing import NDArray
 
+    from ascend_ep.accuracy.keep_search import Accuracy
+    from ascend_ep.accuracy.node_errors import Measure, NodeError
     from ascend_ep.compiler.convert_options import ConvertOptions
-    from ascend_ep.compiler.precision.keep_search import Accuracy
-    from ascend_ep.compiler.precision.node_errors import Measure, NodeError
     from ascend_ep.opdef.registry import Registry
     from ascend_ep.runtime.session import InferenceSession
 
@@ -43,8 +43,8 @@ def per_node(
     `source_feeds`: what the model is given where the bundle is given `feeds`."""
     import onnx
 
-    from ascend_ep.compiler.precision.keep_search import Accuracy, measure_outputs
-    from ascend_ep.compiler.precision.node_errors import NodeErrors
+    from ascend_ep.accuracy.keep_search import Accuracy, measure_outputs
+    from ascend_ep.accuracy.node_errors import NodeErrors
     from ascend_ep.compiler.precision.precision import BFLOAT16_PRODUCTS
 
     accuracy = Accuracy.parse(given.accuracy)
@@ -129,8 +129,8 @@ def propose(
     errors: Sequence[NodeError],
 ) -> tuple[Found, list[str], bool]:
     """Searches the list, writes it, converts with it and measures the bundle that came of it."""
+    from ascend_ep.accuracy.keep_search import Trials, measure_outputs, shortest_list
     from ascend_ep.compiler.convert import convert
-    from ascend_ep.compiler.precision.keep_search import Trials, measure_outputs, shortest_list
     from ascend_ep.runtime.session import InferenceSession
 
     trials = Trials(model, options, feeds, expected, accuracy)
@@ -194,7 +194,7 @@ def _text(m: Measure) -> str:
 
 
 def _numbers(m: Measure) -> Found:
-    from ascend_ep.compiler.precision.keep_search import finite
+    from ascend_ep.accuracy.keep_search import finite
 
     return {
         "cosine": m.cosine,

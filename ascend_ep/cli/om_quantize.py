@@ -62,8 +62,8 @@ def add_flags(command: argparse.ArgumentParser) -> None:
 
 def quantize(given: argparse.Namespace) -> tuple[dict[str, Any], str, bool]:
     """Writes the model. Raises AscendError; then nothing is written."""
-    from ascend_ep.compiler.precision.keep_search import Accuracy, finite
-    from ascend_ep.compiler.quantization.quantized import quantize as run
+    from ascend_ep.accuracy.keep_search import Accuracy, finite
+    from ascend_ep.accuracy.quantization.quantized import quantize as run
     from ascend_ep.opdef.registry import Registry
 
     path = existing(given.model)
@@ -109,7 +109,7 @@ def quantize(given: argparse.Namespace) -> tuple[dict[str, Any], str, bool]:
 
 
 def _settings(given: argparse.Namespace) -> Any:
-    from ascend_ep.compiler.quantization.settings import Settings
+    from ascend_ep.accuracy.quantization.settings import Settings
 
     values = {f.name: getattr(given, f.name) for f in fields(Settings)}
     for name in ("activation_offset", "channel_wise"):

@@ -26,13 +26,13 @@ def add_verify_command(commands: Any) -> None:
 
 def verify_operator(given: argparse.Namespace, environ: Mapping[str, str]) -> None:
     """ascend-op verify: prints the stored proof, or a new one, and checks that it is this definition's."""
-    from ascend_ep.compiler.custom_ops.stored_proof import (
+    from ascend_ep.opbuild.operators.measure import Times, beside
+    from ascend_ep.opdef.stored_proof import (
         check_belongs,
         proven_definition,
         proven_sources,
         read_proof,
     )
-    from ascend_ep.opbuild.operators.measure import Times, beside
 
     path = definition_path(given.op, environ)
     report = read_proof(path)
@@ -75,7 +75,7 @@ def definition_path(name: str, environ: Mapping[str, str]) -> Path:
 
 def proof_state(opdef: OpDef) -> str:
     """What is known of an operator's proof, for listings; "" when it wasn't built."""
-    from ascend_ep.compiler.custom_ops.stored_proof import check_proof
+    from ascend_ep.opdef.stored_proof import check_proof
 
     try:
         report = check_proof(opdef)

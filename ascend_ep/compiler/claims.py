@@ -12,8 +12,7 @@ from ascend_ep.graph.naming import label
 from ascend_ep.graph.setbacks import Setback, in_words, is_ours, of_node, why_off
 from ascend_ep.opdef.definition import canonical_domain
 from ascend_ep.opdef.dims import DimTooComplex, static, symbols
-from ascend_ep.plan.plan import Insn, Ref
-from ascend_ep.plan.tile_expression import size_symbols
+from ascend_ep.plan.value_uses import needed_symbols
 
 from .lowering import NodeView, Operand, PlanBuilder, Unsupported, lower_node
 from .semantics import Semantics, is_onnx_operator, operand, undefined
@@ -119,16 +118,6 @@ class Claims:
         for source in _operands(view.inputs):
             given |= symbols(source.dims) | symbols(source.shape_value or ())
         return given
-
-
-def needed_symbols(values: Iterable[Ref], insns: Iterable[Insn]) -> set[str]:
-    """Symbols that values and instructions are computed from."""
-    found: set[str] = set()
-    for ref in values:
-        found |= symbols(ref.dims) | symbols([ref.offset]) | symbols(ref.strides or ())
-    for insn in insns:
-        found |= symbols(insn.ints) | size_symbols(insn.expressions)
-    return found
 
 
 def _is_dims(fact: Fact, given: set[str]) -> bool:

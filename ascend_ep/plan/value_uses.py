@@ -7,7 +7,20 @@ from collections.abc import Iterable
 from typing import ClassVar
 from weakref import WeakKeyDictionary
 
+from ascend_ep.opdef.dims import symbols
+
 from .plan import TEMP, VIEW, Insn, NativePartition, Ref
+from .tile_expression import size_symbols
+
+
+def needed_symbols(values: Iterable[Ref], insns: Iterable[Insn]) -> set[str]:
+    """Symbols that values and instructions are computed from."""
+    found: set[str] = set()
+    for ref in values:
+        found |= symbols(ref.dims) | symbols([ref.offset]) | symbols(ref.strides or ())
+    for insn in insns:
+        found |= symbols(insn.ints) | size_symbols(insn.expressions)
+    return found
 
 
 class ValueUses:

@@ -114,7 +114,7 @@ def asc_py_default_set() -> Any:
 @ffi.def_extern()  # type: ignore[untyped-decorator]
 def asc_py_recorded(folder: Any) -> None:
     def work() -> None:
-        from ascend_ep.compiler.amct.steps import recorded
+        from ascend_ep.accuracy.amct.steps import recorded
 
         recorded(os.fsdecode(ffi.string(folder)))
 

@@ -18,13 +18,13 @@ import pytest
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
+from ascend_ep.accuracy.amct import configuration
+from ascend_ep.accuracy.amct.calibration_model import read_batches
+from ascend_ep.accuracy.amct.definition_file import definition_of
+from ascend_ep.accuracy.amct.members import DEFINITION, GLOBAL, LAYER, Table
 from ascend_ep.cli.amct import main as command
 from ascend_ep.cli.atc import main as atc
 from ascend_ep.cli.toolkit import MODULES
-from ascend_ep.compiler.amct import configuration
-from ascend_ep.compiler.amct.calibration_model import read_batches
-from ascend_ep.compiler.amct.definition_file import definition_of
-from ascend_ep.compiler.amct.members import DEFINITION, GLOBAL, LAYER, Table
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.registry import Registry
 
@@ -120,7 +120,7 @@ def test_the_same_without_optimisations(amct: Any, monkeypatch: pytest.MonkeyPat
 
 
 def test_weights_that_a_file_cannot_hold_lie_beside_it(amct: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ascend_ep.compiler.quantization.saving.MOST_INSIDE", 100)
+    monkeypatch.setattr("ascend_ep.accuracy.quantization.saving.MOST_INSIDE", 100)
     quantise(amct)
     plain = forward(amct, "tmp/modified.onnx")
     amct.save_model("tmp/modified.onnx", "tmp/record.txt", "results/m")

@@ -11,9 +11,9 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
+from ascend_ep.accuracy.quantization import saving
 from ascend_ep.cli import compile_tool, toolkit
 from ascend_ep.cli.atc_files import check_target, write_text
-from ascend_ep.compiler.quantization import saving
 from ascend_ep.errors import AscendError
 from ascend_ep.opbuild.ascendc import cpp
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
 from ascend_ep import atomic_file
-from ascend_ep.compiler.quantization import saving
-from ascend_ep.compiler.quantization.saving import save_onnx
+from ascend_ep.accuracy.quantization import saving
+from ascend_ep.accuracy.quantization.saving import save_onnx
 from ascend_ep.errors import AscendError
 
 

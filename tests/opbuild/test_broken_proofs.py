@@ -17,12 +17,12 @@ from ascend_ep.cann.soc import find_soc
 from ascend_ep.cli.atc import main as atc
 from ascend_ep.codegen.compiled_library import assembly_object, compile_assembly
 from ascend_ep.codegen.library_session import TensorSpec
-from ascend_ep.compiler.custom_ops.proof_report import LAYERS, Check, Report
-from ascend_ep.compiler.custom_ops.stored_proof import identity
 from ascend_ep.opbuild.operators.operator_files import Code, write_files
 from ascend_ep.opbuild.proof.prove import _about
 from ascend_ep.opbuild.proof.subject import Subject, assembly_of, generate
 from ascend_ep.opdef.loader import parse_definitions
+from ascend_ep.opdef.proof_report import LAYERS, Check, Report
+from ascend_ep.opdef.stored_proof import identity
 
 pytestmark = pytest.mark.usefixtures("compiler")
 

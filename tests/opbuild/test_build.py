@@ -155,8 +155,8 @@ def test_verify_sees_changes(build: Run, run: Run, tmp_path: Path, changed: str)
 
 
 def test_a_failed_proof_installs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, build: Run) -> None:
-    from ascend_ep.compiler.custom_ops.proof_report import Check, Report
     from ascend_ep.opbuild.operators import build_op
+    from ascend_ep.opdef.proof_report import Check, Report
 
     report = Report({}, [Check("numerical", "float32", False, "3 of 4 elements wrong")])
     monkeypatch.setattr(build_op, "prove", lambda *_, **__: report)

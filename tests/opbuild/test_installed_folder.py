@@ -20,7 +20,6 @@ from ascend_ep.cli.atc import main as atc
 from ascend_ep.codegen.c_source import Source
 from ascend_ep.codegen.compiled_library import assembly_object, compile_assembly
 from ascend_ep.codegen.library_session import TensorSpec
-from ascend_ep.compiler.custom_ops.proof_report import Report
 from ascend_ep.errors import AscendError
 from ascend_ep.opbuild.operators.operator_files import Code, write_files
 from ascend_ep.opbuild.proof.subject import Subject, assembly_of, generate
@@ -29,6 +28,7 @@ from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.elf_file import ElfFile
 from ascend_ep.opdef.installed import read_installed
 from ascend_ep.opdef.loader import parse_definitions
+from ascend_ep.opdef.proof_report import Report
 
 pytestmark = pytest.mark.usefixtures("compiler")
 

@@ -14,7 +14,6 @@ import pytest
 from ascend_ep.cli.op_build import MOST_MEMORY
 from ascend_ep.codegen.graph import NotGenerated
 from ascend_ep.codegen.library_session import TensorSpec
-from ascend_ep.compiler.custom_ops.proof_report import Check
 from ascend_ep.errors import AscendError
 from ascend_ep.frontends.description import describe
 from ascend_ep.opbuild.proof.cases import MOST_BYTES, MOST_KEPT, large_case, small_cases
@@ -26,6 +25,7 @@ from ascend_ep.opbuild.proof.sizes import free_sizes
 from ascend_ep.opbuild.proof.subject import Subject
 from ascend_ep.opdef.dtypes import FLOAT32
 from ascend_ep.opdef.expression_text import program_text
+from ascend_ep.opdef.proof_report import Check
 
 UNARY = ["tanh({})", "exp({})", "sin({})", "{}**2", "30*{}", "sqrt(abs({}))", "softplus({})", "round({})"]
 BINARY = ["{} + {}", "{} * {}", "{} / {}", "max({}, {})", "({} if {} > 0 else 1)", "{} % {}"]

@@ -11,12 +11,12 @@ from ascend_ep.cann.soc import find_soc
 from ascend_ep.codegen import symbols
 from ascend_ep.codegen.c_source import Source
 from ascend_ep.codegen.library_session import TensorSpec
-from ascend_ep.compiler.custom_ops.proof_report import Report
 from ascend_ep.frontends.description import describe
 from ascend_ep.opbuild.proof import harness
 from ascend_ep.opbuild.proof.prove import prove
 from ascend_ep.opbuild.proof.subject import Subject, generate
 from ascend_ep.opdef import dtypes
+from ascend_ep.opdef.proof_report import Report
 
 pytestmark = pytest.mark.usefixtures("compiler")
 

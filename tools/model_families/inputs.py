@@ -25,7 +25,7 @@ def fixed(inputs: Tensors) -> dict[str, Any]:
 
 
 def candidates(model: Any, config: Any) -> Iterator[Tensors]:
-    """What the model must have, in several sizes; then that with one more input that it may want, then all."""
+    """What the model must have, in several sizes; then with one more input that it may want, then all."""
     takes = {n: p for n, p in inspect.signature(model.forward).parameters.items() if p.kind != p.VAR_KEYWORD}
     main = getattr(model, "main_input_name", "")
     must = {main} if isinstance(main, str) else set(main)

@@ -165,7 +165,7 @@ def _shrunk(config: Any, sizes: dict[str, int], divisor: int, depth: int = 0) ->
         try:
             if size is not None and type(getattr(config, name, None)) is type(size):
                 setattr(config, name, size)
-        except Exception:  # noqa: S112  (one that differs from layer to layer)
+        except Exception:
             continue
     return config
 

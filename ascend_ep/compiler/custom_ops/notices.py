@@ -14,8 +14,7 @@ from ascend_ep.opdef.declared_types import spec_of_input
 from ascend_ep.opdef.definition import OpDef, canonical_domain
 from ascend_ep.opdef.dims import static
 from ascend_ep.opdef.registry import Registry
-
-from .stored_proof import check_proof
+from ascend_ep.opdef.stored_proof import check_proof
 
 #: Files that are named one by one before the rest is counted.
 SHOWN = 10

@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from ascend_ep.compiler.custom_ops.proof_report import Report
-from ascend_ep.compiler.custom_ops.stored_proof import identity
 from ascend_ep.element_types import number_of
 from ascend_ep.errors import AscendError
 from ascend_ep.opbuild.ascendc.call_request import Array, CallRequest, Plain, Wanted, list_bytes
@@ -29,6 +27,8 @@ from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.definition import Attribute, Library, OpDef, TensorSpec
 from ascend_ep.opdef.definition_json import definition_map
 from ascend_ep.opdef.installed import META
+from ascend_ep.opdef.proof_report import Report
+from ascend_ep.opdef.stored_proof import identity
 
 from .assemble import column_of, host_assembly
 from .host_code import HostCode, HostOperator

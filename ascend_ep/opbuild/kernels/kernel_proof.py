@@ -15,10 +15,10 @@ import numpy as np
 
 from ascend_ep.compiler.custom_ops.library_process import try_library
 from ascend_ep.compiler.custom_ops.native_op import attributes as library_attributes
-from ascend_ep.compiler.custom_ops.proof_report import Check, Report
 from ascend_ep.element_types import number_of, numpy_dtype
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.definition import OpDef
+from ascend_ep.opdef.proof_report import Check, Report
 
 from .arrays import Array, difference
 from .formula_reference import formula_outputs

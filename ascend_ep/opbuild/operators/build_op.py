@@ -11,8 +11,6 @@ from ascend_ep.codegen.compiled_library import CompiledLibrary, assembly_object,
 from ascend_ep.codegen.graph import NotGenerated
 from ascend_ep.codegen.library_session import TensorSpec
 from ascend_ep.codegen.search import SearchResult, search
-from ascend_ep.compiler.custom_ops.proof_report import Check, Report
-from ascend_ep.compiler.custom_ops.stored_proof import identity
 from ascend_ep.errors import AscendError
 from ascend_ep.frontends.description import describe, description_text
 from ascend_ep.frontends.interface import Defaults
@@ -34,7 +32,9 @@ from ascend_ep.opdef.dtypes import name as dtype_name
 from ascend_ep.opdef.expression_text import program_text
 from ascend_ep.opdef.formula import formula_program
 from ascend_ep.opdef.output_types import infer
+from ascend_ep.opdef.proof_report import Check, Report
 from ascend_ep.opdef.registry import ENVIRONMENT_VARIABLE
+from ascend_ep.opdef.stored_proof import identity
 
 from .expectations import Expectations
 from .measure import MOST_BYTES, Measured, floors, measure

@@ -22,7 +22,6 @@ from ascend_ep import atomic_file
 from ascend_ep.cann.soc import Soc
 from ascend_ep.codegen.c_source import Source
 from ascend_ep.codegen.compiled_library import CompiledLibrary
-from ascend_ep.compiler.custom_ops.proof_report import Report
 from ascend_ep.errors import AscendError
 from ascend_ep.opbuild.proof.subject import Subject
 from ascend_ep.opdef import dtypes
@@ -33,6 +32,7 @@ from ascend_ep.opdef.installed import META
 from ascend_ep.opdef.library import is_undescribed
 from ascend_ep.opdef.loader import load_definitions, parse_definitions
 from ascend_ep.opdef.places import FolderPlace, schema_root
+from ascend_ep.opdef.proof_report import Report
 
 from .install import exclusively, put_in_place
 from .taken import support_info, taken

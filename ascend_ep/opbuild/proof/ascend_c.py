@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from ascend_ep.cann.soc import Soc
 from ascend_ep.codegen.graph import NotGenerated
-from ascend_ep.compiler.custom_ops.proof_report import Check
 from ascend_ep.errors import AscendError
 from ascend_ep.opbuild.ascendc.cpu import CpuKernel, compile_for_cpu
 from ascend_ep.opbuild.ascendc.generate import generate_ascend_c
@@ -19,6 +18,7 @@ from ascend_ep.opbuild.proof.error_bound import NoBound
 from ascend_ep.opbuild.proof.harness import Case
 from ascend_ep.opbuild.proof.numerical import Tally, compare, expected
 from ascend_ep.opbuild.proof.subject import Subject
+from ascend_ep.opdef.proof_report import Check
 
 NAME = "Ascend C"
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from ascend_ep.codegen.compiled_library import CompiledLibrary
 from ascend_ep.codegen.library_session import TensorSpec, library_session
-from ascend_ep.compiler.custom_ops.proof_report import Check
 from ascend_ep.compiler.lowering import Unsupported
 from ascend_ep.errors import AscendError
 from ascend_ep.opbuild.proof.harness import RUNS, Array, Case, Outcome, run_apart
@@ -16,6 +15,7 @@ from ascend_ep.opbuild.proof.interpreted import run_interpreted
 from ascend_ep.opbuild.proof.numerical import Expected, spacing
 from ascend_ep.opbuild.proof.subject import Subject
 from ascend_ep.opdef import dtypes
+from ascend_ep.opdef.proof_report import Check
 
 #: Two ways of computing one result may be so far apart, or both within the bound of the float64 reference.
 SAME_ULPS = 2.0

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ascend_ep.compiler.custom_ops.proof_report import Check
 from ascend_ep.errors import AscendError
 from ascend_ep.opbuild.proof.arithmetic import FLOAT32, FLOAT64, Arithmetic
 from ascend_ep.opbuild.proof.bounded import Bounded
@@ -16,6 +15,7 @@ from ascend_ep.opbuild.proof.error_bound import interval, propagate
 from ascend_ep.opbuild.proof.harness import Array, Case
 from ascend_ep.opbuild.proof.subject import Subject
 from ascend_ep.opdef import dtypes
+from ascend_ep.opdef.proof_report import Check
 from ascend_ep.opdef.reference import evaluate_program
 
 #: Significant bits, the exponent of the smallest subnormal, per type of floats.

@@ -12,7 +12,6 @@ from typing import Any, Literal
 from ascend_ep.cann.soc import Soc
 from ascend_ep.codegen.compilers import find_compiler
 from ascend_ep.codegen.graph import NotGenerated
-from ascend_ep.compiler.custom_ops.proof_report import Check, Report
 from ascend_ep.errors import AscendError
 from ascend_ep.opbuild.proof.ascend_c import NAME as ASCEND_C
 from ascend_ep.opbuild.proof.ascend_c import check_ascend_c, kernel_of
@@ -32,6 +31,7 @@ from ascend_ep.opbuild.proof.static import check_statically
 from ascend_ep.opbuild.proof.subject import Generate, Subject, generate
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.expression_text import program_text
+from ascend_ep.opdef.proof_report import Check, Report
 
 #: Whether Ascend C is left out, run and reported, or must be right for the proof to hold.
 AscendC = Literal["", "told", "required"]

@@ -11,7 +11,6 @@ from ascend_ep.codegen.builder import build_graph
 from ascend_ep.codegen.c_source import InputType, Source, dims_of_outputs
 from ascend_ep.codegen.compiled_library import CompiledLibrary
 from ascend_ep.codegen.symbols import foreign_calls
-from ascend_ep.compiler.custom_ops.proof_report import Check
 from ascend_ep.element_types import numpy_dtype
 from ascend_ep.errors import AscendError
 from ascend_ep.opbuild.proof.subject import Subject
@@ -31,6 +30,7 @@ from ascend_ep.opdef.expression import (
 )
 from ascend_ep.opdef.operations import OPERATIONS
 from ascend_ep.opdef.output_types import infer
+from ascend_ep.opdef.proof_report import Check
 
 ALLOWED_HEADERS = frozenset(
     {

@@ -1,7 +1,7 @@
 """amct_onnx, for programs that quantise ONNX models with AMCT's interface."""
 
-from ascend_ep.compiler.amct.accuracy_search import accuracy_based_auto_calibration
-from ascend_ep.compiler.amct.steps import (
+from ascend_ep.accuracy.amct.accuracy_search import accuracy_based_auto_calibration
+from ascend_ep.accuracy.amct.steps import (
     convert_qat_model,
     create_quant_config,
     quantize_model,

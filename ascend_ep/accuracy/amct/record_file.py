@@ -14,9 +14,9 @@ import onnx_ir as ir
 from numpy.typing import NDArray
 
 from ascend_ep import atomic_file
-from ascend_ep.compiler.quantization.choice import PRODUCTS, Product
-from ascend_ep.compiler.quantization.saving import writing
-from ascend_ep.compiler.quantization.weights import channel_scales
+from ascend_ep.accuracy.quantization.choice import PRODUCTS, Product
+from ascend_ep.accuracy.quantization.saving import writing
+from ascend_ep.accuracy.quantization.weights import channel_scales
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.naming import label
 from ascend_ep.graph.passes.rewire import attribute, is_standard

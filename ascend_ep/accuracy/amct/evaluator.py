@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ascend_ep.compiler.quantization.calibration_data import Input, read_samples, type_named
-from ascend_ep.compiler.quantization.observe import Sample
-from ascend_ep.compiler.quantization.quantization import Quantization
-from ascend_ep.compiler.quantization.saving import writing
+from ascend_ep.accuracy.quantization.calibration_data import Input, read_samples, type_named
+from ascend_ep.accuracy.quantization.observe import Sample
+from ascend_ep.accuracy.quantization.quantization import Quantization
+from ascend_ep.accuracy.quantization.saving import writing
 from ascend_ep.errors import AscendError
 
 from .steps import PathLike, calibrated, quantize_model

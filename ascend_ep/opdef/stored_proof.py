@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ascend_ep.compiler.custom_ops.proof_report import Report
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.carried import carried_definitions
@@ -21,6 +20,7 @@ from ascend_ep.opdef.expression_text import program_text
 from ascend_ep.opdef.formula import formula_program
 from ascend_ep.opdef.installed import META
 from ascend_ep.opdef.loader import load_definitions
+from ascend_ep.opdef.proof_report import Report
 from ascend_ep.opdef.specialize import specialize
 
 

@@ -18,13 +18,12 @@ from numpy.typing import NDArray
 from ascend_ep.compiler import samples
 from ascend_ep.compiler.conversion import Conversion
 from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.precision.precision import EXACT, PrecisionLists
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.dtypes import FLOAT16
 from ascend_ep.runtime.bundle import Bundle
 from ascend_ep.runtime.comparison import BOUNDS, compare
 from ascend_ep.runtime.session import InferenceSession
-
-from .precision import EXACT, PrecisionLists
 
 Array = NDArray[Any]
 Results = Sequence[Array] | None  #: None where a run was refused

@@ -34,10 +34,9 @@ from ascend_ep.plan.plan import (
 )
 from ascend_ep.plan.rows import PACKED, STRIDED, find_row
 from ascend_ep.plan.tile_expression import expressions_text, places
+from ascend_ep.plan.value_uses import needed_symbols
 from ascend_ep.runtime._rt import lib
 from ascend_ep.runtime.layouts import LAYOUTS
-
-from .claims import needed_symbols
 
 
 @dataclass(frozen=True)

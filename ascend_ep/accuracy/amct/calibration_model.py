@@ -12,8 +12,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from ascend_ep.compiler.quantization.observe import Array, Sample
-from ascend_ep.compiler.quantization.saving import save_onnx, writing
+from ascend_ep.accuracy.quantization.observe import Array, Sample
+from ascend_ep.accuracy.quantization.saving import save_onnx, writing
 from ascend_ep.errors import AscendError
 
 DOMAIN = "ascend_ep.calibration"

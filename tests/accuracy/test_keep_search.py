@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 import ascend_ep
+from ascend_ep.accuracy.keep_search import Accuracy, Trials, measure_outputs, shortest_list
+from ascend_ep.accuracy.node_errors import Measure, NodeErrors
 from ascend_ep.cli import atc, om
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
-from ascend_ep.compiler.precision.keep_search import Accuracy, Trials, measure_outputs, shortest_list
-from ascend_ep.compiler.precision.node_errors import Measure, NodeErrors
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.reference import reference_run
 from ascend_ep.opdef.registry import Registry

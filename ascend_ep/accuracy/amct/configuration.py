@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ascend_ep.compiler.quantization.choice import Product, choose
-from ascend_ep.compiler.quantization.prepare import prepared, read
-from ascend_ep.compiler.quantization.settings import Settings
+from ascend_ep.accuracy.quantization.choice import Product, choose
+from ascend_ep.accuracy.quantization.prepare import prepared, read
+from ascend_ep.accuracy.quantization.settings import Settings
 from ascend_ep.errors import AscendError, did_you_mean
 from ascend_ep.opdef.registry import Registry
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ascend_ep.compiler.precision.keep_search import shortest_start
-from ascend_ep.compiler.quantization.quantized import Quantized, quantised
+from ascend_ep.accuracy.keep_search import shortest_start
+from ascend_ep.accuracy.quantization.quantized import Quantized, quantised
 from ascend_ep.errors import AscendError
 
 from .evaluator import AutoCalibrationEvaluatorBase, calibrated_by, folder_beside

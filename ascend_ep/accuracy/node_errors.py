@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
+from ascend_ep.compiler.precision.mixed_lists import is_cube
+from ascend_ep.compiler.precision.precision import BFLOAT16_PRODUCTS, PrecisionLists
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.naming import label
@@ -27,9 +29,6 @@ from ascend_ep.graph.reference import Reference
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.registry import Registry
 from ascend_ep.runtime.session import InferenceSession
-
-from .mixed_lists import is_cube
-from .precision import BFLOAT16_PRODUCTS, PrecisionLists
 
 Array = NDArray[Any]
 Arrays = dict[str, Array]

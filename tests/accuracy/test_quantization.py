@@ -14,10 +14,10 @@ import quantised_models
 from numpy.typing import NDArray
 
 import ascend_ep
+from ascend_ep.accuracy.quantization.quantized import Quantized
 from ascend_ep.cli.om import main
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
-from ascend_ep.compiler.quantization.quantized import Quantized
 from ascend_ep.errors import AscendError
 
 Arrays = list[NDArray[np.float32]]

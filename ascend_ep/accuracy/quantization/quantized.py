@@ -10,9 +10,9 @@ from typing import Any
 
 import onnx
 
+from ascend_ep.accuracy.keep_search import Accuracy
+from ascend_ep.accuracy.node_errors import Measure
 from ascend_ep.compiler.convert_options import Source
-from ascend_ep.compiler.precision.keep_search import Accuracy
-from ascend_ep.compiler.precision.node_errors import Measure
 from ascend_ep.opdef.registry import Registry
 
 from .calibration_data import read_samples

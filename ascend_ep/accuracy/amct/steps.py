@@ -14,10 +14,10 @@ from typing import Any
 import onnx_ir as ir
 
 from ascend_ep import atomic_file
-from ascend_ep.compiler.quantization.observe import Sample
-from ascend_ep.compiler.quantization.quantization import Quantization
-from ascend_ep.compiler.quantization.quantized import Quantized, quantised
-from ascend_ep.compiler.quantization.saving import save_onnx, writing
+from ascend_ep.accuracy.quantization.observe import Sample
+from ascend_ep.accuracy.quantization.quantization import Quantization
+from ascend_ep.accuracy.quantization.quantized import Quantized, quantised
+from ascend_ep.accuracy.quantization.saving import save_onnx, writing
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.load import load_model
 from ascend_ep.opdef.registry import Registry

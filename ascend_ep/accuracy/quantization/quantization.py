@@ -12,9 +12,9 @@ import onnx
 import onnx_ir as ir
 from onnx_ir.passes import common
 
+from ascend_ep.accuracy.keep_search import Accuracy, shortest_list
+from ascend_ep.accuracy.node_errors import Measure
 from ascend_ep.compiler.convert_options import Source
-from ascend_ep.compiler.precision.keep_search import Accuracy, shortest_list
-from ascend_ep.compiler.precision.node_errors import Measure
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.naming import label
 from ascend_ep.opdef.registry import Registry

@@ -17,10 +17,10 @@ from ascend_ep.compiler import pipeline
 from ascend_ep.compiler.conversion import Conversion
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
-from ascend_ep.compiler.plan_check import PARTITION_RULES, PLAN_RULES, check_plan
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.dims import symbol
 from ascend_ep.plan.plan import OUTPUT, VIEW, Insn, Native, NativePartition, Plan, Ref
+from ascend_ep.plan.plan_check import PARTITION_RULES, PLAN_RULES, check_plan
 from ascend_ep.plan.tile_expression import load
 
 QUICK = ConvertOptions(codegen="off", self_check=False, sample_seed=None)
