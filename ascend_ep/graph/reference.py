@@ -7,7 +7,7 @@ casts between floating types keep it so. Nothing here is shared with the convert
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -77,18 +77,24 @@ class Reference:
         own_ops = (*custom.values(), *FAST_OPS, *CONTROL_OPS, *QUANTISED_OPS, *TABULAR_OPS, *TREE_OPS)
         self.evaluator = ReferenceEvaluator(proto, new_ops=list(own_ops))
 
-    def run(self, inputs: Mapping[str, Array], limit: int | None = None) -> dict[str, Array]:
-        """The outputs by name for these inputs (any floating type).
+    def run(
+        self,
+        inputs: Mapping[str, Array],
+        limit: int | None = None,
+        change: Callable[[Any], Any] = lambda value: value,
+    ) -> dict[str, Array]:
+        """The outputs by name for these inputs (any floating type). `change` makes something else of every
+        input, constant and result of a node.
 
         A value is gone after its last use. Raises ReferenceTooLarge once those alive, the constants among
         them, are more than `limit` bytes.
         """
-        alive: dict[str, Any] = {"": None, **self.evaluator.rt_inits_, **self.constants}
-        for name, array in inputs.items():
-            alive[name] = _to_double(array)
+        given = {**self.constants, **{name: _to_double(array) for name, array in inputs.items()}}
+        alive: dict[str, Any] = {"": None, **self.evaluator.rt_inits_}
+        alive |= {name: change(value) for name, value in given.items()}
         for node, ends in zip(self.evaluator.rt_nodes_, self._last_uses(), strict=True):
             context = {"context": alive} if node.need_context() else {}
-            results = map(_to_double, node.run(*(alive[name] for name in node.input), **context))
+            results = [change(_to_double(r)) for r in node.run(*(alive[n] for n in node.input), **context)]
             alive.update(zip(node.output, results, strict=False))
             del results
             if limit is not None and sum(map(_bytes, alive.values())) > limit:
@@ -96,6 +102,18 @@ class Reference:
             for name in ends:
                 alive.pop(name, None)
         return {name: alive[name] for name in self.output_names}
+
+    def nudged(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """The outputs where floating inputs, constants and results differ in the last bit of a float32, by
+        chance: how far a model magnifies what no computation in float32 can avoid."""
+        generator = np.random.default_rng(0)
+
+        def nudge(value: Any) -> Any:
+            if not hasattr(value, "dtype") or not _is_floating(value):
+                return value
+            return value * (1 + np.finfo(np.float32).eps * generator.choice((-1, 1), value.shape))
+
+        return self.run(inputs, change=nudge)
 
     def _last_uses(self) -> list[list[str]]:
         """For each node, the values that nothing reads after it."""

@@ -266,6 +266,35 @@ def test_rounding_before_a_step_is_no_wrong_kernel() -> None:
         convert(source, ConvertOptions(self_check=True)).to_bytes()
 
 
+def test_a_model_that_magnifies_rounding_is_no_wrong_kernel() -> None:
+    """float32 keeps one digit of x in 1e6 + x."""
+    source = model(
+        [helper.make_node("Add", ["x", "far"], ["a"]), helper.make_node("Sub", ["a", "far"], ["y"])],
+        [("x", FLOAT, [64])],
+        [("y", FLOAT, [64])],
+        {"far": np.array([1e6], np.float32)},
+    )
+    with pytest.warns(RuntimeWarning, match="the last bit of every value"):
+        convert(source).to_bytes()
+    with pytest.raises(AscendError, match="E41020"):
+        convert(source, ConvertOptions(self_check=True)).to_bytes()
+
+
+def test_a_model_of_nan_is_no_wrong_kernel() -> None:
+    """Nobody owes the NaN of 0 / 0; ours may skip it where a mask hides it."""
+    source = model(
+        [
+            helper.make_node("Mul", ["x", "zero"], ["a"]),
+            helper.make_node("Div", ["a", "a"], ["b"]),
+            helper.make_node("Max", ["b", "zero"], ["y"]),
+        ],
+        [("x", FLOAT, [4])],
+        [("y", FLOAT, [4])],
+        {"zero": np.array([0], np.float32)},
+    )
+    assert convert(source).to_bytes()
+
+
 DRAWN = {
     "RandomUniform": "<dtype=1, shape=[4]>()",
     "RandomNormalLike": "(x)",
