@@ -54,9 +54,7 @@ def _calibrate(given: argparse.Namespace) -> int:
 
     given.model = str(existing(given.model))
     config = given.calibration_config or None
-    made = configuration.create(
-        given.model, Registry.from_options(), (), given.batch_num or 1, definition=config
-    )
+    made = configuration.create(given.model, Registry.from_options(), definition=config)
     if given.batch_num is not None:
         made["batch_num"] = given.batch_num
     work, samples = (_evaluated if given.evaluator else _by_data)(given, made)

@@ -272,7 +272,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"batch_num": 0}, "batch_num"),
     ({"activation_offset": "yes"}, "activation_offset"),
     ({"conv2": {"quant_enable": True}}, r"Did you mean \[conv1\]"),
-    ({"batch_nun": 2}, r"no member of config.json.*Did you mean \[batch_num\]"),
+    ({"batch_nun": 2}, r"no such layer\. Did you mean \[batch_num\]"),
     ({"conv1": 5}, "an object with members: quant_enable"),
     ({"conv1": {"quant_enabel": False}}, r"no such member\. Did you mean \[quant_enable\]"),
     ({"conv1": {"activation_quant_params": 3}}, r"conv1\.activation_quant_params"),
@@ -433,14 +433,26 @@ def test_an_override_that_changes_nothing_is_said(layers: Registry, caplog: pyte
     text += " nuq_config { mapping_file: 'm.json' nuq_quantize { num_steps: 32 num_of_iteration: 0 } }"
     text += " tensor_quantize { layer_name: 'add' input_index: 1 }"
     Path("q.cfg").write_text(f'{text} override_layer_types {{ layer_type: "Gemm" calibration_config {{ }} }}')
-    found = configuration.create("m.onnx", layers, definition="q.cfg")
+    found = configuration.create("m.onnx", layers, ["d"], definition="q.cfg")
     found["d"]["activation_quant_params"]["search_step"] = 0.01
     configuration.understood(found, "m.onnx", layers)
     said = [r.message for r in caplog.records]
+    assert said.pop(0).startswith("with config_defination, skip_layers,")
     assert [text.partition(" changes nothing")[0] for text in said] == [
         *("num_of_bins", "nuq_config", "tensor_quantize", "override_layer_types of Gemm"),
         *("num_of_bins", "search_step"),
     ]
+
+
+def test_layers_that_stay_in_float_anyway_may_be_named(
+    layers: Registry, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = configuration.create("m.onnx", layers, ["p", "conv1"])
+    assert not config["conv1"]["quant_enable"]
+    config |= {"p": {"quant_enable": True}, "f": {"quant_enable": False}}
+    told = configuration.understood(config, "m.onnx", layers)
+    assert [p.name for p in told.products] == ["d", "classifier"]
+    assert [r.message.partition(",")[0] for r in caplog.records] == ["p stays in float"]
 
 
 def test_a_layer_overrides_the_algorithm_of_all(layers: Registry) -> None:

@@ -14,6 +14,8 @@ from ascend_ep.accuracy.quantization.choice import Product, choose
 from ascend_ep.accuracy.quantization.prepare import prepared, read
 from ascend_ep.accuracy.quantization.settings import Settings
 from ascend_ep.errors import AscendError, did_you_mean
+from ascend_ep.graph.load import load_model
+from ascend_ep.graph.naming import label
 from ascend_ep.opdef.registry import Registry
 
 from .definition_file import read_definition
@@ -41,8 +43,6 @@ _WITHOUT_EFFECT = {
 }
 #: What an algorithm of AMCT is here.
 _METHODS = {"ifmr": "ifmr", "hfmg": "entropy"}
-_NO_LAYER = "The model has no such layer to quantise."
-_NO_MEMBER = "It is no member of config.json, and the model has no such layer to quantise."
 
 
 @dataclass(frozen=True)
@@ -74,16 +74,19 @@ def create(
     where = os.fspath(definition) if definition else ""
     given: dict[str, Any] = {"skip_layers": skip_layers, "batch_num": batch_num}
     given["activation_offset"] = activation_offset
+    check(given, DEFINITION, "", "")
     if definition:
+        if given != {"skip_layers": (), "batch_num": 1, "activation_offset": True}:
+            log.warning("with config_defination, skip_layers, batch_num and activation_offset change nothing")
         given = read_definition(Path(definition))
     check(given, DEFINITION, "", where)
     _say_without_effect(given)
     products = layers_of(model, registry)
     names = [p.name for p in products]
     skipped = given.get("skip_layers", [])
-    _check_names(skipped, names, "skip_layers", _NO_LAYER, where)
+    _others(skipped, names, model, "skip_layers", where)
     overridden = [o["layer_name"] for o in given.get("override_layer_configs", ())]
-    _check_names(overridden, names, "layer_name", _NO_LAYER, where)
+    _say_float(_others(overridden, names, model, "layer_name", where))
     types = {p.node.op_type for p in products}
     for each in sorted({o["layer_type"] for o in given.get("override_layer_types", ())} - types):
         log.warning(
@@ -164,11 +167,12 @@ def understood(
     check({k: v for k, v in found.items() if k in GLOBAL}, GLOBAL, "", path)
     layers = {k: v for k, v in found.items() if k not in GLOBAL}
     products = layers_of(model, registry)
-    _check_names(layers, [*(p.name for p in products), *GLOBAL], "config_file", _NO_MEMBER, path)
+    others = _others(layers, [p.name for p in products], model, "config_file", path, GLOBAL)
     for name, members in layers.items():
         check(members, LAYER, name, path)
     _say_without_effect(found)
     enabled = {n: v for n, v in layers.items() if v.get("quant_enable", True)}
+    _say_float(n for n in others if enabled.pop(n, None) is not None)
     if not enabled:
         raise AscendError("E10001", path, "config_file", "It quantises no layer.")
     skipped = frozenset(p.name for p in products if p.name not in enabled)
@@ -234,7 +238,25 @@ def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _check_names(given: Iterable[str], known: Sequence[str], name: str, reason: str, where: str) -> None:
-    for each in given:
+def _others(
+    given: Iterable[str],
+    quantised: Sequence[str],
+    model: str | os.PathLike[str],
+    name: str,
+    where: str,
+    members: Iterable[str] = (),
+) -> list[str]:
+    """Those of the given layers that stay in float anyway. Raises AscendError E10001 for one that the model
+    doesn't have; `members`: what else may have been meant."""
+    others = [each for each in given if each not in quantised]
+    known = {label(node) for node in load_model(os.fspath(model)).graph} if others else set()
+    for each in others:
         if each not in known:
-            raise AscendError("E10001", each, name, f"{reason}{did_you_mean(each, known)}", where=where)
+            near = did_you_mean(each, [*members, *quantised, *known])
+            raise AscendError("E10001", each, name, f"The model has no such layer.{near}", where=where)
+    return others
+
+
+def _say_float(layers: Iterable[str]) -> None:
+    for each in layers:
+        log.warning("%s stays in float, whatever is said of it: it isn't quantised here", each)
