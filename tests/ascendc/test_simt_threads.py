@@ -89,5 +89,5 @@ def test_threads_wait_for_a_copy_of_what_they_overwrite(simt: Program) -> None:
     x = np.arange(64, dtype=np.float32)
     (y,) = simt([8, 56, True], [x[:56]], [np.zeros(56, np.float32)])
     np.testing.assert_array_equal(y, 2 * x[:56])
-    with pytest.raises(KernelFault, match="VF_CALL.*written on PIPE_V with no wait since.*MTE3"):
+    with pytest.raises(KernelFault, match=r"VF_CALL.*written on PIPE_V with no wait since.*MTE3"):
         simt([8, 56, False], [x[:56]], [np.zeros(56, np.float32)])

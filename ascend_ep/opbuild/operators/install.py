@@ -89,8 +89,8 @@ def _stage(beside: _Beside, folder: Path, contents: Mapping[str, bytes]) -> list
 
 
 def _move(steps: Sequence[tuple[Path | None, Path, Path]]) -> None:
-    """Moves files to their places, or removes what is there. The third of a step: where that is kept until all
-    have arrived."""
+    """Moves files to their places, or removes what is there. The third of a step: where that is kept until
+    all have arrived."""
     undo: list[tuple[Path | None, Path]] = []
     try:
         for source, target, kept in steps:
