@@ -11,7 +11,8 @@ from kernel_launch import COMPILER
 
 from ascend_ep.cli.compile_tool import compilation
 from ascend_ep.codegen.header_text import HEADERS
-from ascend_ep.opbuild.ascendc.core_types import core_types, tool
+from ascend_ep.errors import AscendError
+from ascend_ep.opbuild.ascendc.core_types import core_types, join, tool
 from ascend_ep.opbuild.ascendc.cpp import find_cpp
 
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler is installed")
@@ -154,3 +155,11 @@ def test_what_a_command_line_compiles(
     Path("a.cpp").touch()
     found = compilation(words.split())
     assert (found and f"{' '.join(found.words)} > {found.target}") == expected
+
+
+def test_a_tool_that_fails_says_what(tmp_path: Path) -> None:
+    def empty(_: object, made: Path, out: object) -> None:
+        made.write_bytes(b"")
+
+    with pytest.raises(AscendError, match=r"E43002.*objdump"):
+        join(tmp_path / "cube.o", tmp_path / "vector.o", tmp_path / "made.o", (), empty, "")

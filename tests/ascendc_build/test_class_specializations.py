@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ascend_ep.opbuild.ascendc.class_specializations import as_aggregates, constrained
+from ascend_ep.opbuild.ascendc.class_specializations import as_aggregates, constrained, has_in_class
 from ascend_ep.opbuild.ascendc.cpp import Unit, linked
 
 HEADER = """
@@ -163,3 +163,17 @@ def test_classes_with_other_constructors_and_of_the_system_stay() -> None:
     other = "struct A {\n    int x;\n    A() = default;\n    A(int y) : x(y) {}\n};\n"
     of_system = '# 1 "/usr/include/tag.h" 1 3 4\nstruct Tag {\n    explicit Tag() = default;\n};\n'
     assert as_aggregates(other + of_system) == other + of_system
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("struct K { template <int> int f(); template <> int f<1>() { return 1; } };", True),
+        ("struct K {\ntemplate <>\nint f<1>();\n};", True),
+        ("template <> struct K<1> { int x; };\ntemplate <> int f<1>() { return 1; }", False),
+        ("struct K { /* template <> */ int x; };", False),
+    ],
+)
+def test_where_a_unit_is_looked_at_for_them(tmp_path: Path, text: str, expected: bool) -> None:
+    (tmp_path / "kernel.h").write_text(text)
+    assert has_in_class([tmp_path / "kernel.h"]) is expected

@@ -39,6 +39,7 @@ _DEFAULTED = re.compile(
     r"^[^\n;{}]*?(?<![~\w:])(?P<name>[A-Za-z_]\w*)\s*\(\s*\)\s*=\s*default\s*;", re.MULTILINE
 )
 _MARKER = re.compile(r'# \d+ "(?P<file>[^"\n]*)"(?P<flags>[ \d]*)')
+_EMPTY = re.compile(r"\btemplate\s*<\s*>")
 _INDENTED = re.compile(r"^[ \t]+template\s*<\s*>", re.MULTILINE)
 #: What packs are compared by.
 _LISTS = "template <typename...> struct asc_types; template <typename T, T...> struct asc_values;"
@@ -59,7 +60,7 @@ class _Choice:
 def has_in_class(files: Iterable[Path]) -> bool:
     """Whether one of a unit's files may have such a specialization."""
     for text in (f.read_text(encoding="utf-8", errors="replace") for f in files):
-        if _INDENTED.search(text) or any(_bodies(without_comments(text))):
+        if _INDENTED.search(text) or (_EMPTY.search(text) and any(_bodies(without_comments(text)))):
             return True
     return False
 

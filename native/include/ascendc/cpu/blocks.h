@@ -19,8 +19,8 @@ struct Stopped {};
  * end the process, the core's thread goes on behind its kernel; what lies between is left as it is. */
 class WayOut {
    public:
-    WayOut() : before_(std::set_terminate(&WayOut::take)) {}
-    ~WayOut() { std::set_terminate(before_); }
+    WayOut() { before() = std::set_terminate(&WayOut::take); }
+    ~WayOut() { std::set_terminate(before()); }
     WayOut(const WayOut &) = delete;
     WayOut &operator=(const WayOut &) = delete;
     /* Where this thread goes on, null for nowhere. */
@@ -32,6 +32,7 @@ class WayOut {
    private:
     [[noreturn]] static void take() {
         if (beyond() && is_ours()) std::longjmp(*beyond(), 1);
+        if (before()) before()();
         std::abort();
     }
     static bool is_ours() {
@@ -45,7 +46,10 @@ class WayOut {
         }
         return false;
     }
-    std::terminate_handler before_;
+    static std::terminate_handler &before() {
+        static std::terminate_handler handler = nullptr;
+        return handler;
+    }
 };
 
 /* Cores of a block: vector cores, cube cores, or one cube core with `ratio` vector cores. */
