@@ -60,6 +60,20 @@ def test_dependent_inputs_in_a_trace() -> None:
         torch.testing.assert_close(*[torch.autograd.grad(g(t).square().sum(), t) for g in (compiled, same)])
 
 
+def test_vmap_of_lists() -> None:
+    concat, split, t = register("Concat"), register("Split"), x(3, 2, 4).detach()
+    torch.testing.assert_close(
+        torch.func.vmap(lambda a, b: concat([a, b], axis=0), (0, None))(t, t[0]),
+        torch.stack([torch.cat([a, t[0]]) for a in t]),
+    )
+    for part, same in zip(
+        torch.func.vmap(lambda a: tuple(split(a, axis=1, num_outputs=2)))(t), t.chunk(2, 2), strict=True
+    ):
+        torch.testing.assert_close(part, same)
+    slopes = torch.func.vmap(torch.func.grad(lambda a: concat([a, a * a], axis=0).sum()))(t)
+    torch.testing.assert_close(slopes, 1 + 2 * t)
+
+
 @pytest.mark.parametrize(
     ("op", "more", "attributes"),
     [

@@ -7,7 +7,6 @@ which those without a value are missing. The operator itself is computed by the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -23,55 +22,15 @@ from ascend_ep.frameworks.torch import (
 )
 from ascend_ep.frameworks.torch.equivalent_arguments import Attributes, Equivalent, whole_numbers, wrapped
 from ascend_ep.frameworks.torch.equivalent_recurrent import recurrent
-
-
-def _axes(x: Any, axes: Any, a: Attributes) -> tuple[int, ...] | None:
-    """The axes of a reduction; None: there are none."""
-    listed = whole_numbers(axes) if axes is not None else list(a.get("axes", ()))
-    if not listed and a.get("noop_with_empty_axes", 0):
-        return None
-    return tuple(listed) if listed else tuple(range(x.dim()))
-
-
-def _reduction(reduce: Callable[..., Any]) -> Equivalent:
-    def equivalent(x: Any, axes: Any, *, a: Attributes) -> Any:
-        chosen = _axes(x, axes, a)
-        if chosen is None:  # each element by itself
-            return reduce(x.unsqueeze(-1), (-1,), False)
-        return reduce(x, chosen, bool(a.get("keepdims", 1)))
-
-    return equivalent
-
-
-def _product(x: Any, axes: Sequence[int], keep: bool) -> Any:
-    for axis in sorted((axis % x.dim() for axis in axes), reverse=True):
-        x = x.prod(axis, keepdim=keep)
-    return x
+from ascend_ep.frameworks.torch.equivalent_reductions import extreme, multiplied, norm, reduced
 
 
 def _power_norm(x: Any, *, a: Attributes) -> Any:
     """A row of zeros gives zeros, without slopes."""
     import torch
 
-    norm = torch.linalg.vector_norm(x, a.get("p", 2), a.get("axis", -1), keepdim=True)
-    return torch.where(norm == 0, 0.0, x / torch.where(norm == 0, 1.0, norm))
-
-
-def _norm(p: int, x: Any, axes: Sequence[int], keep: bool) -> Any:
-    import torch
-
-    return torch.linalg.vector_norm(x, p, tuple(axes), keep)
-
-
-def _extreme(name: str, least: float) -> Equivalent:
-    """The largest or the smallest; `least` of none."""
-
-    def reduce(x: Any, axes: Sequence[int], keep: bool) -> Any:
-        if x.dtype.is_floating_point and not all(x.shape[axis] for axis in axes):
-            return x.sum(axes, keep) + least
-        return getattr(x, name)(axes, keep)
-
-    return _reduction(reduce)
+    length = norm(a.get("p", 2), x, [a.get("axis", -1)], True)
+    return torch.where(length == 0, 0.0, x / torch.where(length == 0, 1.0, length))
 
 
 def _per_channel(t: Any, rank: int) -> Any:
@@ -358,7 +317,7 @@ EQUIVALENTS: dict[str, Equivalent] = {
     "Gather": _gathered,
     "GatherElements": _gathered_elements,
     "GatherND": _gathered_nd,
-    "GlobalLpPool": lambda x, *, a: _norm(a.get("p", 2), x, range(2, x.dim()), True),
+    "GlobalLpPool": lambda x, *, a: norm(a.get("p", 2), x, range(2, x.dim()), True),
     "GridSample": equivalent_images.sampled,
     "GroupNormalization": _group_normalization,
     "Imputer": equivalent_tables.imputed,
@@ -380,16 +339,16 @@ EQUIVALENTS: dict[str, Equivalent] = {
     "Pad": _padded,
     "RNN": recurrent("RNN"),
     "Range": _range,
-    "ReduceL1": _reduction(lambda x, axes, keep: x.abs().sum(axes, keep)),
-    "ReduceL2": _reduction(partial(_norm, 2)),
-    "ReduceLogSum": _reduction(lambda x, axes, keep: x.sum(axes, keep).log()),
-    "ReduceLogSumExp": _reduction(lambda x, axes, keep: x.logsumexp(axes, keep)),
-    "ReduceMax": _extreme("amax", -math.inf),
-    "ReduceMean": _reduction(lambda x, axes, keep: x.mean(axes, keep)),
-    "ReduceMin": _extreme("amin", math.inf),
-    "ReduceProd": _reduction(_product),
-    "ReduceSum": _reduction(lambda x, axes, keep: x.sum(axes, keep)),
-    "ReduceSumSquare": _reduction(lambda x, axes, keep: (x * x).sum(axes, keep)),
+    "ReduceL1": reduced(lambda x, axes, keep: x.abs().sum(axes, keep)),
+    "ReduceL2": reduced(partial(norm, 2)),
+    "ReduceLogSum": reduced(lambda x, axes, keep: x.sum(axes, keep).log()),
+    "ReduceLogSumExp": reduced(lambda x, axes, keep: x.logsumexp(axes, keep)),
+    "ReduceMax": extreme("amax", -math.inf),
+    "ReduceMean": reduced(lambda x, axes, keep: x.mean(axes, keep)),
+    "ReduceMin": extreme("amin", math.inf),
+    "ReduceProd": reduced(multiplied),
+    "ReduceSum": reduced(lambda x, axes, keep: x.sum(axes, keep)),
+    "ReduceSumSquare": reduced(lambda x, axes, keep: (x * x).sum(axes, keep)),
     "Reshape": _reshaped,
     "Resize": equivalent_resize.resized,
     "ReverseSequence": equivalent_attention.reversed_sequences,

@@ -20,6 +20,7 @@ from ascend_ep.frameworks.torch.schema import (
     parameters,
     schema,
     separated,
+    takes_a_list,
 )
 from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.derivative import differentiate
@@ -122,10 +123,31 @@ def _define(qualified: str, opdef: OpDef) -> Callable[..., Any]:
     if derivatives is not None:
         kernel = autograd_kernel(function.default, compute, opdef, derivatives)
         library.impl(name, kernel, "Autograd", with_keyset=True)
+    if takes_a_list(opdef) or gives_a_list(opdef):  # PyTorch's own rule is for no lists
+        torch.library.register_vmap(qualified, _one_by_one(function, gives_a_list(opdef)), lib=library)
     if isinstance(derivatives, Equivalents):
         gradient_operator.define(library, name, opdef, derivatives.slopes)
     export.register_symbolic(qualified, opdef)
     return function  # type: ignore[no-any-return]
+
+
+def _one_by_one(function: Any, gives: bool) -> Callable[..., Any]:
+    """The rule of torch.func.vmap: one call for each element of the batch, as PyTorch does without a rule."""
+    import torch
+
+    def element(value: Any, dim: Any, k: int) -> Any:
+        if isinstance(value, list | tuple) and isinstance(dim, list | tuple):
+            return [element(v, d, k) for v, d in zip(value, dim, strict=True)]
+        return value if dim is None else value.select(dim, k)
+
+    def rule(info: Any, dims: Any, *args: Any) -> Any:
+        made = [function(*element(args, dims, k)) for k in range(info.batch_size)]
+        if not gives:
+            return torch.stack(made), 0
+        parts = [torch.stack(part) for part in zip(*made, strict=True)]
+        return parts, [0] * len(parts)
+
+    return rule
 
 
 def _refuse(opdef: OpDef, *args: Any) -> Any:
