@@ -1,8 +1,8 @@
 """Writes the C source of the cffi module `ascend_ep.runtime._rt`.
 
 The declarations are those of ascend_rt.h, asc_origin.h, asc_plan.h, asc_frame.h, asc_trace.h and
-onnxruntime/callbacks.h between their cffi:begin and cffi:end marks, so the C compiler checks each of them
-against the header itself.
+onnxruntime/callbacks.h between their cffi:begin and cffi:end marks, so the C compiler checks every one of
+them against the header itself.
 """
 
 from __future__ import annotations
