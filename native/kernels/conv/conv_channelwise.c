@@ -45,41 +45,34 @@ static inline __attribute__((always_inline)) void run_vectors(const conv *c, con
     if (v < channels) run_tail(c, n, t, pixels, v, channels - v);
 }
 
+/* A function for each number of pixels, as GCC is slow with all of them in one. */
+typedef void run_vectors_of(const conv *c, const window *n, const target *t, int64_t channels);
+#define VECTORS(pixels, narrow)                                                                                      \
+    static void run_vectors_##pixels##_##narrow(const conv *c, const window *n, const target *t, int64_t channels) { \
+        run_vectors(c, n, t, pixels, narrow, channels);                                                              \
+    }
+#define EACH(of, narrow) \
+    of(1, narrow) of(2, narrow) of(3, narrow) of(4, narrow) of(5, narrow) of(6, narrow) of(7, narrow) of(8, narrow)
+#define NAME(pixels, narrow) run_vectors_##pixels##_##narrow,
+EACH(VECTORS, 0)
+EACH(VECTORS, 1)
+static run_vectors_of *const vectors_of[2][BLOCK] = {{EACH(NAME, 0)}, {EACH(NAME, 1)}};
+
 /* Nearly equal blocks, without a division. */
 static int64_t block_size(int64_t pixels) {
     return pixels >= 2 * BLOCK ? BLOCK : pixels > BLOCK ? (pixels + 1) / 2 : pixels;
 }
 
 /* `channels` from those on that n and t point to. */
-static inline __attribute__((always_inline)) void run_pixels_as(const conv *c, window n, target t, int narrow,
-                                                                int64_t channels) {
+static void run_pixels(const conv *c, window n, target t, int64_t channels) {
+    int narrow = c->x_narrow != 0;
     for (int64_t left = n.pixels, count; left > 0; left -= count) {
         count = block_size(left);
-        switch (count) {
-#define CASE(count) \
-    case count: run_vectors(c, &n, &t, count, narrow, channels); break;
-            CASE(1)
-            CASE(2)
-            CASE(3)
-            CASE(4)
-            CASE(5)
-            CASE(6)
-            CASE(7)
-            CASE(8)
-#undef CASE
-            default: break;
-        }
+        vectors_of[narrow][count - 1](c, &n, &t, channels);
         n.x = image_at(n.x, count * n.next, narrow);
         t.y = (void *)image_at(t.y, count * t.step, t.narrow);
         if (t.residual) t.residual = image_at(t.residual, count * t.step, t.narrow);
     }
-}
-
-static void run_pixels(const conv *c, window n, target t, int64_t channels) {
-    if (c->x_narrow)
-        run_pixels_as(c, n, t, 1, channels);
-    else
-        run_pixels_as(c, n, t, 0, channels);
 }
 
 /* Pixels of a row from `o` on whose taps are the same as o's, within [o, end). */

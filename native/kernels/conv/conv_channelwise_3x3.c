@@ -78,33 +78,26 @@ ALWAYS void run_vectors(const patch *n, const target *t, int step, int rows, int
     if (v < channels) run_block(n, t, step, rows, pixels, narrow, v, 1, channels - v);
 }
 
-ALWAYS void run_patch(const patch *n, const target *t, int step, int rows, int64_t pixels, int narrow,
-                      int64_t channels) {
-    switch (pixels) {
-#define CASE(count) \
-    case count: run_vectors(n, t, step, rows, count, narrow, channels); break;
-        CASE(1)
-        CASE(2)
-        CASE(3)
-        CASE(4)
+/* A function for each number of pixels: in one function of all of them, GCC's passes take three times as long. */
+typedef void run_pixels(const patch *n, const target *t, int64_t channels);
+#define PATCH(step, rows, pixels, narrow)                                                                      \
+    static void run_##step##x##rows##_##pixels##_##narrow(const patch *n, const target *t, int64_t channels) { \
+        run_vectors(n, t, step, rows, pixels, narrow, channels);                                               \
+    }
 #if MOST_PIXELS > 4
-        CASE(5)
-        CASE(6)
-        CASE(7)
-        CASE(8)
+#define EACH(of, step, rows, narrow)                                                                        \
+    of(step, rows, 1, narrow) of(step, rows, 2, narrow) of(step, rows, 3, narrow) of(step, rows, 4, narrow) \
+        of(step, rows, 5, narrow) of(step, rows, 6, narrow) of(step, rows, 7, narrow) of(step, rows, 8, narrow)
+#else
+#define EACH(of, step, rows, narrow) \
+    of(step, rows, 1, narrow) of(step, rows, 2, narrow) of(step, rows, 3, narrow) of(step, rows, 4, narrow)
 #endif
-#undef CASE
-        default: break;
-    }
-}
-
-#define PATCHES(step, rows)                                                                                          \
-    static void run_##step##x##rows(const patch *n, const target *t, int64_t pixels, int narrow, int64_t channels) { \
-        if (narrow)                                                                                                  \
-            run_patch(n, t, step, rows, pixels, 1, channels);                                                        \
-        else                                                                                                         \
-            run_patch(n, t, step, rows, pixels, 0, channels);                                                        \
-    }
+#define NAME(step, rows, pixels, narrow) run_##step##x##rows##_##pixels##_##narrow,
+#define PATCHES(step, rows)                                                                      \
+    EACH(PATCH, step, rows, 0)                                                                   \
+    EACH(PATCH, step, rows, 1)                                                                   \
+    static run_pixels *const run_##step##x##rows[2][MOST_PIXELS] = {{EACH(NAME, step, rows, 0)}, \
+                                                                    {EACH(NAME, step, rows, 1)}};
 PATCHES(1, 1)
 PATCHES(2, 1)
 #if MOST_ROWS > 1
@@ -126,6 +119,7 @@ static void run_rows(const conv *c, target t, int64_t plane, int64_t row, int64_
     n.out_line = width * c->out_channels;
     n.from = -top;
     n.to = c->in[HEIGHT] - top;
+    run_pixels *const *run_with = (step == 2 ? run_2x1 : rows == 2 ? run_1x2 : run_1x1)[c->x_narrow != 0];
     for (int64_t b = 0, end, o = 0; b < blocks; b++, o = end) {
         end = width * (b + 1) / blocks;
         int64_t first = o * step - c->pad[WIDTH], last = (end - 1) * step - c->pad[WIDTH] + 2;
@@ -133,7 +127,7 @@ static void run_rows(const conv *c, target t, int64_t plane, int64_t row, int64_
         n.right = last >= c->in[WIDTH];
         n.x = (uintptr_t)input_at(c, image, near, top, first, channel);
         find_outputs(c, plane, row, o, channel, &t);
-        (step == 2 ? run_2x1 : rows == 2 ? run_1x2 : run_1x1)(&n, &t, end - o, c->x_narrow, channels);
+        run_with[end - o - 1](&n, &t, channels);
     }
 }
 
