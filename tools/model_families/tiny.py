@@ -63,7 +63,7 @@ DIVIDED = (
 )
 KEPT = ("image", "patch", "vocab", "kernel", "window", "mel", "bin", "in_channels", "num_channels", "group")
 #: Tried one after the other, until a family can be made and run.
-SIZES = (
+SIZES: tuple[tuple[dict[str, int], int], ...] = (
     (WIDTHS | HEADS | COUNTS, 1),
     (WIDTHS | COUNTS, 1),
     (COUNTS, DIVISOR),
@@ -165,7 +165,7 @@ def _shrunk(config: Any, sizes: dict[str, int], divisor: int, depth: int = 0) ->
         try:
             if size is not None and type(getattr(config, name, None)) is type(size):
                 setattr(config, name, size)
-        except Exception:  # noqa: S112  (one that differs from layer to layer)
+        except Exception:  # one that differs from layer to layer
             continue
     return config
 
