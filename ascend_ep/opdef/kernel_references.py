@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ascend_ep.opdef.contributed_references import CONTRIBUTED_REFERENCES
 from ascend_ep.opdef.quantised_references import QUANTISED_REFERENCES, given
 
 Array = npt.NDArray[Any]
@@ -153,6 +154,7 @@ def aipp(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
 
 
 KERNEL_REFERENCES: dict[str, Reference] = {
+    **CONTRIBUTED_REFERENCES,
     **QUANTISED_REFERENCES,
     "aipp": aipp,
     "contributed_rotary_embedding": contributed_rotary_embedding,

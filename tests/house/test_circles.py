@@ -17,7 +17,15 @@ Graph = dict[str, set[str]]
 #: Circles that lie in the matter. A function body's nodes are lowered as the model's are, so the lowering of
 #: such nodes asks for lowerings; those are loaded by name.
 INHERENT = [
-    {"ascend_ep.compiler.lower", "ascend_ep.compiler.lower.function_body", "ascend_ep.compiler.semantics"}
+    {
+        "ascend_ep.compiler.lower",
+        "ascend_ep.compiler.lower.attention_contributed",
+        "ascend_ep.compiler.lower.function_body",
+        "ascend_ep.compiler.lower.function_body_written",
+        "ascend_ep.compiler.lower.matmul_fused",
+        "ascend_ep.compiler.lower.norm_embedding",
+        "ascend_ep.compiler.semantics",
+    }
 ]
 
 #: Parts of native/ whose files call one another.

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 BATCH, TOKENS = 2, 9
-#: What a vision tower is told of its pictures: frames, patches down and across. Part of an exported model.
+#: What a vision tower is told of its pictures: frames, and patches down and across. Exported as constants.
 FIXED = ("grid_thw", "image_grid_thw", "spatial_shapes", "image_sizes", "target_sizes", "merge_sizes")
 GRID = [[1, 4, 4], [1, 4, 4]]
 
@@ -25,8 +25,9 @@ def fixed(inputs: Tensors) -> dict[str, Any]:
 
 
 def candidates(model: Any, config: Any) -> Iterator[Tensors]:
-    """What the model must have, in several sizes; then with one more input that it may want, then all."""
-    takes = {n: p for n, p in inspect.signature(model.forward).parameters.items() if p.kind != p.VAR_KEYWORD}
+    """What the model must have, in several sizes; then that and one more input that it may want, then all."""
+    parameters = inspect.signature(model.forward).parameters
+    takes = {name: p for name, p in parameters.items() if p.kind != p.VAR_KEYWORD}
     main = getattr(model, "main_input_name", "")
     must = {main} if isinstance(main, str) else set(main)
     must |= {name for name, p in takes.items() if p.default is p.empty and p.kind != p.VAR_POSITIONAL}

@@ -63,7 +63,7 @@ DIVIDED = (
 )
 KEPT = ("image", "patch", "vocab", "kernel", "window", "mel", "bin", "in_channels", "num_channels", "group")
 #: Tried one after the other, until a family can be made and run.
-SIZES = (
+SIZES: tuple[tuple[dict[str, int], int], ...] = (
     (WIDTHS | HEADS | COUNTS, 1),
     (WIDTHS | COUNTS, 1),
     (COUNTS, DIVISOR),
@@ -163,9 +163,10 @@ def _shrunk(config: Any, sizes: dict[str, int], divisor: int, depth: int = 0) ->
         if size is None and name.split("_")[-1] in DIVIDED and not any(part in name for part in KEPT):
             size = _divided(value, divisor)
         try:
-            if size is not None and type(getattr(config, name, None)) is type(size):
+            known = getattr(config, name, None)
+            if size is not None and (type(known) is type(size) or (known is None and name == "head_dim")):
                 setattr(config, name, size)
-        except Exception:
+        except Exception:  # one that differs from layer to layer
             continue
     return config
 

@@ -1,4 +1,4 @@
-"""Rotary position embeddings: ONNX RotaryEmbedding, onnxruntime's, and the custom RoPE, on kernel rope.
+"""Rotary position embeddings: RotaryEmbedding, ONNX's and onnxruntime's, and the custom RoPE, by kernel rope.
 
 The kernel takes x of rank 4 with its sequence on axis 1 or 2, and tables [1 or B, rows, width].
 """

@@ -36,9 +36,13 @@ BODY_DOMAIN = "ascend_ep.body"  # no operator is looked up here: the call is inl
 def lower_function_body(node: NodeView, b: PlanBuilder) -> None:
     """A node whose operator's schema has a function body for the opset in force."""
     _refuse_flattened(node)
+    lower_body(node, b, _body_model(node, {o.name: o for o in node.inputs if o is not None}))
+
+
+def lower_body(node: NodeView, b: PlanBuilder, model: ir.Model) -> None:
+    """In place of the node those of a model whose inputs and outputs are named as its operands."""
     given = {o.name: o for o in node.inputs if o is not None}
     wanted = {o.name: o for o in node.outputs if o is not None}
-    model = _body_model(node, given)
     try:
         facts = simplify(model, _definitions(), {name: _fact(o) for name, o in given.items()})
     except AscendError as error:  # a body may say less than the operator takes, as of a scale with many axes

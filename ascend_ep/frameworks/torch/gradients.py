@@ -21,6 +21,7 @@ _BITS, _TRUTHS, _NUMBERS = (
     "it gives or takes truths",
     "no tensor of floats decides its result",
 )
+_CONTRIBUTED = "it is onnxruntime's, which its optimizer writes for inference"
 #: Operators without a gradient, by what they have instead.
 WITHOUT = {
     **dict.fromkeys(("AIPP", "ToFloatImage"), _BYTES),
@@ -31,6 +32,8 @@ WITHOUT = {
     **dict.fromkeys(("TreeEnsemble", "TreeEnsembleRegressor"), _STEP),
     **dict.fromkeys(("Binarizer", "Ceil", "Floor", "Hardmax", "Round", "Sign", "Ternarize"), _STEP),
     **dict.fromkeys(("DynamicQuantizeLSTM", "DynamicQuantizeMatMul"), "it rounds what it takes"),
+    **dict.fromkeys(("Attention", "EmbedLayerNormalization", "FusedGemm", "FusedMatMul"), _CONTRIBUTED),
+    **dict.fromkeys(("MultiHeadAttention", "RotaryEmbedding"), _CONTRIBUTED),
     **dict.fromkeys(("BitCast", "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor"), _BITS),
     **dict.fromkeys(("And", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less"), _TRUTHS),
     **dict.fromkeys(("LessOrEqual", "Not", "Or", "Xor"), _TRUTHS),
