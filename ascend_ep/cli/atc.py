@@ -18,7 +18,7 @@ from ascend_ep.cli.atc_explain import FAILED, explain
 from ascend_ep.cli.atc_flags import BY_NAME
 from ascend_ep.cli.atc_help import help_text
 from ascend_ep.cli.atc_log import own_warnings, warn
-from ascend_ep.cli.command import command
+from ascend_ep.cli.command import command, refused_by_system
 from ascend_ep.errors import AscendError
 from ascend_ep.extras import lacking
 
@@ -64,7 +64,7 @@ def run(given: dict[str, str], words: Sequence[str]) -> int:
     except BrokenPipeError:
         raise
     except Exception as error:
-        print("...", FAILURE, failure_text(lacking(error) or unknown(error)), sep="\n")
+        print("...", FAILURE, failure_text(coded(error)), sep="\n")
         return FAILED
     print("...", *([remark] if remark else []), SUCCESS, sep="\n")
     return 0
@@ -95,6 +95,15 @@ def note_idle_flags(given: dict[str, str]) -> None:
         flag = BY_NAME[name]
         if not (flag.acts or flag.kept or given[name] == flag.default):
             warn(given, f"--{name} has no effect: {flag.effect}.")
+
+
+def coded(error: Exception) -> AscendError:
+    """What is said of an error without a code: as of other commands', but for mistakes of ours."""
+    if isinstance(error, OSError):
+        return refused_by_system(error)
+    if isinstance(error, MemoryError):
+        return AscendError("E40008", "ascend-atc needs more memory than there is")
+    return lacking(error) or unknown(error)
 
 
 def unknown(error: Exception) -> AscendError:

@@ -245,6 +245,21 @@ def test_an_error_of_the_program_itself(
     assert "KeyError: 'lost'" in said
 
 
+@pytest.mark.parametrize(
+    ("error", "code"), [(OSError(5, "Input/output error", "m.onnx"), "E40002"), (MemoryError(), "E40008")]
+)
+def test_what_the_system_refuses_is_no_mistake_of_ours(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, error: Exception, code: str
+) -> None:
+    """It was E19999, with a traceback."""
+
+    def broken(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("ascend_ep.cli.atc_modes.convert", broken)
+    assert failure(capsys, *M).startswith(code)
+
+
 ENDS = [("no", " no."), ("no.", " no."), ("[x]?", " [x]?"), ("x...", " x....")]
 
 

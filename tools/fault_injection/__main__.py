@@ -15,8 +15,11 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from . import bundles, native, python
+from . import bundles, commands, native, python
 from .outcome import Campaign, total
+
+#: Names of scenarios as those of folders.
+PLAIN = str.maketrans(" =/", "---")
 
 
 def campaigns(folder: Path, every: int) -> Iterator[Campaign]:
@@ -28,9 +31,9 @@ def campaigns(folder: Path, every: int) -> Iterator[Campaign]:
             for kind in native.CALL_KINDS:
                 yield native.sweep(name, folder, command, "calls", kind, on=on and kind != "EINTR")
     yield from python.power(library, folder / "power")
-    for scenario in (*python.SCENARIOS, *python.COMMANDS):
+    for scenario in (*python.SCENARIOS, *commands.COMMANDS):
         for what, kind, on in python.KINDS:
-            own = folder / f"{scenario.replace(' ', '-')}-{what}-{kind}-{on}"
+            own = folder / f"{scenario.translate(PLAIN)}-{what}-{kind}-{on}"
             yield python.sweep(library, own, scenario, what, kind, every, on=on)
 
 
@@ -42,8 +45,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         for campaign in campaigns(Path(folder), every):
             print(campaign.line(), flush=True)
-            for found in campaign.findings():
-                print(f"  call {found.at}: {found.end}: {found.detail}")
+            for each in campaign.findings():
+                print(f"  call {each.at}: {each.end}: {each.detail}")
             done.append(campaign)
     found = sum(len(c.findings()) for c in done)
     print(f"{total(done)} failures in {len(done)} sweeps: {found} broke a promise")

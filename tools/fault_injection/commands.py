@@ -7,24 +7,31 @@ import io
 import os
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from ascend_ep.cli import atc, ep, om, op
+from ascend_ep.cli import atc, ep, om, op, prof, serve
 from ascend_ep.errors import AscendError
+
+Main = Callable[[list[str]], int]
 
 
 class Refused(AscendError):
     """What a command printed before it ended with a status that isn't 0."""
 
 
-def run(main: Callable[[list[str]], int], *words: str | Path) -> None:
-    """Raises Refused where the command said a code, and AssertionError where it ended without."""
+def run(main: Main, words: str, folder: Path) -> None:
+    """Raises Refused where the command said a code, and AssertionError where it ended without, or with a
+    traceback."""
     said = io.StringIO()
-    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+    os.chdir(folder)
+    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(said):
         try:
-            status = main([str(word) for word in words])
+            status = main(words.split())
         except SystemExit as end:  # msopgen's own codes
             status = int(end.code or 0)
+    trace = "Traceback (most recent call last)"
+    assert trace not in said.getvalue(), said.getvalue().split(trace)[1][-1500:]
     if status:
         assert re.search(r"\b[EW]\d{5}\b", said.getvalue()), (
             f"status {status} without a code: {said.getvalue()}"
@@ -32,58 +39,65 @@ def run(main: Callable[[list[str]], int], *words: str | Path) -> None:
         raise Refused("E40002", said.getvalue()[-200:])
 
 
-def convert(folder: Path) -> None:
-    words = (
-        "--framework=5",
-        "--soc_version=Ascend910B3",
-        "--self_check=0",
-        f"--json={folder / 'table.json'}",
-    )
-    run(atc.main, f"--model={folder / 'model.onnx'}", f"--output={folder / 'm'}", *words)
-
-
-def inspect(folder: Path) -> None:
-    run(om.main, "inspect", "--json", folder / "kept.om")
-
-
-def verify(folder: Path) -> None:
-    run(om.main, "verify", folder / "kept.om")
-
-
-def run_bundle(folder: Path) -> None:
-    run(om.main, "run", folder / "kept.om", "--output", folder / "outputs.npz")
-
-
-def trust(folder: Path) -> None:
-    run(om.main, "trust", folder / "kept.om")
-
-
-def explain(folder: Path) -> None:
-    run(op.main, "explain", "Softmax", "--json")
-
-
-def generate(folder: Path) -> None:
-    """A project for the device, in a folder that isn't there yet."""
-    project = folder / f"project-{os.getpid()}"
-    words = ("-f", "onnx", "-c", "ai_core-Ascend910B3", "-lan", "cpp", "-out", project)
-    run(op.main, "gen", "-i", folder / "operator.json", *words)
-
-
-def toolkit(folder: Path) -> None:
-    run(ep.main, "toolkit", folder / "toolkit")
-
+_CHIP = "--soc_version=Ascend910B3"
+_CONVERT = f"--framework=5 {_CHIP} --self_check=0 --model=model.onnx --output=m"
+#: Every command that needs no compiler, no second process and no network; it works in the scenario's folder.
+_WORDS: dict[str, tuple[Main, str]] = {
+    "ascend-atc": (atc.main, f"{_CONVERT} --json=table.json"),
+    "ascend-atc to a page": (atc.main, f"{_CONVERT} --html=m.html --dump=steps"),
+    "ascend-atc beside weights": (atc.main, f"{_CONVERT} --external_weight=1"),
+    "ascend-atc --singleop": (atc.main, f"--singleop=single.json --output=ops {_CHIP}"),
+    "ascend-atc --mode=1": (atc.main, "--mode=1 --om=kept.om --json=described.json"),
+    "ascend-atc --mode=3": (
+        atc.main, f"--mode=3 --framework=5 --model=model.onnx --check_report=check.json {_CHIP}"
+    ),
+    "ascend-atc --mode=6": (atc.main, "--mode=6 --om=kept.om"),
+    "ascend-om inspect": (om.main, "inspect --json kept.om"),
+    "ascend-om verify": (om.main, "verify kept.om"),
+    "ascend-om run": (om.main, "run kept.om --output outputs.npz"),
+    "ascend-om bench": (om.main, "bench kept.om --rounds 1 --seconds 0.001"),
+    "ascend-om diff": (om.main, "diff model.onnx kept.om"),
+    "ascend-om quantize": (om.main, "quantize multiply.onnx --data samples --output small.onnx"),
+    "ascend-om trust": (om.main, "trust kept.om"),
+    "ascend-op list": (op.main, "list --json"),
+    "ascend-op explain": (op.main, "explain Softmax --json"),
+    "ascend-op gen": (op.main, "gen -i operator.json -f onnx -c ai_core-Ascend910B3 -lan cpp -out project"),
+    "ascend-prof analyze": (prof.main, "analyze profile --json"),
+    "ascend-prof export": (prof.main, "export profile"),
+    "ascend-prof export --type pytorch": (prof.main, "export profile --type pytorch"),
+    "ascend-prof report": (prof.main, "report profile --output times.html"),
+    "ascend-prof gate --record": (prof.main, "gate kept.om --record baseline.json"),
+    "ascend-prof gate": (
+        prof.main,
+        "gate kept.om --baseline kept.om --seconds 0.01 --max-slowdown 99% "
+        "--markdown gate.md --junit gate.xml",
+    ),
+    "ascend-prof advise --apply": (prof.main, "advise doubles.onnx --apply float32 --output edited.onnx"),
+    "ascend-ep doctor": (ep.main, "doctor --json"),
+    "ascend-ep config": (ep.main, "config --cflags --libs"),
+    "ascend-ep toolkit": (ep.main, "toolkit toolkit"),
+    "ascend-ep npu-smi": (ep.main, "npu-smi info"),
+    "ascend-ep cannlog": (ep.main, "cannlog --dir log"),
+    "ascend-ep completion": (ep.main, "completion bash"),
+    "ascend-ep msame": (
+        ep.main, "msame --model served/m/1/model.om --output results --outfmt TXT "
+        "--dymShape x:2,8 --outputSize 64"
+    ),
+    "ascend-serve --check": (serve.main, "--check --model-repository served"),
+}  # fmt: skip
 
 COMMANDS: dict[str, Callable[[Path], None]] = {
-    "ascend-atc": convert,
-    "ascend-om inspect": inspect,
-    "ascend-om verify": verify,
-    "ascend-om run": run_bundle,
-    "ascend-om trust": trust,
-    "ascend-op explain": explain,
-    "ascend-op gen": generate,
-    "ascend-ep toolkit": toolkit,
+    name: partial(run, main, words) for name, (main, words) in _WORDS.items()
 }
 
+DOUBLES = """<ir_version: 8, opset_import: ["": 17]>
+agraph (float[2, 4] x) => (float[2, 4] y) <double[4] b = {1, 2, 3, 4}>
+{ d = Cast <to = 11> (x) e = Add(d, b) y = Cast <to = 1> (e) }"""
+MULTIPLY = """<ir_version: 8, opset_import: ["": 17]>
+agraph (float[2, 4] x) => (float[2, 4] y) <float[4, 4] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7}>
+{ y = MatMul(x, w) }"""
+_DESC = '{"format": "ND", "shape": [2, 4], "type": "float"}'
+SINGLE = f'[{{"op": "Add", "input_desc": [{_DESC}, {_DESC}], "output_desc": [{_DESC}]}}]'
 #: A definition, as msopgen takes it.
 OPERATOR = """[{"op": "WarmSwish",
 "input_desc": [{"name": "x", "param_type": "required", "format": ["ND"], "type": ["fp32"]}],

@@ -13,10 +13,6 @@ from typing import Any
 from .outcome import Campaign, Outcome, title
 
 SCENARIOS = ("convert", "load", "onnxruntime", "serve")
-COMMANDS = (
-    "ascend-atc", "ascend-om inspect", "ascend-om verify", "ascend-om run", "ascend-om trust",
-    "ascend-op explain", "ascend-op gen", "ascend-ep toolkit",
-)  # fmt: skip
 #: What fails, how, and whether all from there on.
 KINDS = (
     ("alloc", "EIO", False), ("alloc", "EIO", True), ("calls", "EIO", False), ("calls", "EINTR", False),
