@@ -21,7 +21,7 @@ OWN = {
     "cli/om_reduce.py": 1,
     "cli/run_program.py": 1,  # a lock
     "codegen/compiled_library.py": 1,
-    "compiler/custom_ops/library_process.py": 2,
+    "codegen/library_process.py": 2,
     "opbuild/ascendc/core_types.py": 2,
     "opbuild/ascendc/cpp.py": 5,
     "opbuild/kernels/debug_kernel.py": 1,

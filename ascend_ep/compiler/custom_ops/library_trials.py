@@ -13,6 +13,7 @@ import numpy as np
 import onnx_ir as ir
 
 from ascend_ep.codegen.library_call import Array
+from ascend_ep.codegen.library_process import Sample, Trial, try_library
 from ascend_ep.compiler.lowering import NodeView, Operand, Unsupported
 from ascend_ep.compiler.semantics import Semantics
 from ascend_ep.element_types import numpy_dtype
@@ -25,7 +26,6 @@ from ascend_ep.opdef.dims import symbols
 from ascend_ep.opdef.reference import evaluate
 from ascend_ep.runtime.comparison import compare
 
-from .library_process import Sample, Trial, try_library
 from .library_shapes import why_not_loaded
 from .native_code import library_of
 from .native_op import attributes as library_attributes

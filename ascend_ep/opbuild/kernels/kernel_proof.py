@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ascend_ep.compiler.custom_ops.library_process import try_library
+from ascend_ep.codegen.library_process import try_library
 from ascend_ep.compiler.custom_ops.native_op import attributes as library_attributes
 from ascend_ep.element_types import number_of, numpy_dtype
 from ascend_ep.errors import AscendError

@@ -1,6 +1,6 @@
 """A library of operators run on arrays in a process of its own, which it may crash, end or hang.
 
-`python -m ascend_ep.compiler.custom_ops.library_process FOLDER`: the folder has `job.json` and the inputs,
+`python -m ascend_ep.codegen.library_process FOLDER`: the folder has `job.json` and the inputs,
 and gets the outputs; on standard output a line for each sample that is done, or why one is refused.
 """
 
