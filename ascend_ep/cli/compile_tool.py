@@ -69,7 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="asc-compile-") as work:
         made = Path(work) / "made.o"
         said = compile_for_cores(one.words, text, sources, made, Path(work))
-        atomic_file.copy(made, one.target)
+        with atomic_file.replacing(one.target) as file:
+            file.write(made.read_bytes())
     sys.stderr.write(said)
     return 0
 

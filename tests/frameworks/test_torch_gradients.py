@@ -38,6 +38,10 @@ KERNELS: dict[str, list[Callable[[], tuple[Any, ...]]]] = {
         lambda: (wide(2, 3, 2), None, 1e-5, 1),
         lambda: (wide(2, 3, 2), wide(3, 2), 1e-5, -2),
     ],
+    "SimplifiedLayerNormalization": [
+        lambda: (wide(2, 3, 4), wide(4)),
+        lambda: (wide(2, 3, 2), wide(2), 1e-3),
+    ],
     "LayerNorm": [
         lambda: (wide(2, 3), wide(3), wide(3)),
         lambda: (wide(2, 3, 2), wide(3, 2), None, 1e-5, 1),

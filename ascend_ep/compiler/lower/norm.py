@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ascend_ep.compiler.lower.arguments import axis_of, needed, operand
 from ascend_ep.compiler.lower.elementwise import Program, emit_program
+from ascend_ep.compiler.lower.formula import lower_formula
 from ascend_ep.compiler.lower.reduction import OPS as REDUCE_OPS
 from ascend_ep.compiler.lower.views import broadcast
 from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
@@ -70,7 +71,8 @@ def lower_layer_norm_gelu(node: NodeView, b: PlanBuilder) -> None:
 def lower_rms_norm(node: NodeView, b: PlanBuilder) -> None:
     """RMSNormalization, SimplifiedLayerNormalization, and the custom RMSNorm."""
     if operand(node.outputs, 1) is not None:
-        raise Unsupported("its second output has no native kernel")
+        lower_formula(node, b)
+        return
     axis = axis_of(node, needed(node.inputs, 0).rank, -1)
     outs = [b.out(needed(node.outputs, 0))]
     b.emit("rms_norm", _row_operands(node, b, axis, 1), outs, RMS_NORM.pack(axis=axis), _epsilon(node))
