@@ -30,7 +30,7 @@ def quantize(
     `model`: whatever `ascend_ep.convert` takes. `data`: samples, as a folder of .npy, .npz or .bin files, an
     iterable of arrays, or of mappings from input to array. `accuracy`: "cosine=0.999", "top1=0.99" or
     "rms=0.01", which `validation` (or `data`) must reach; products that stand in its way stay float.
-    `settings`: those of compiler/quantization/settings.py: method, weight_bits, gptq, skip_layers and others.
+    `settings`: those of accuracy/quantization/settings.py: method, weight_bits, gptq, skip_layers and others.
     Raises AscendError.
     """
     try:

@@ -1,15 +1,18 @@
-"""The bundles that the tests here run, and pyACL."""
+"""The bundles that the tests here run, pyACL and AMCT."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import acl_bundles
+import amct_program
 import pytest
 
 from ascend_ep.cann.pyacl.modules import make
+from ascend_ep.cli.toolkit import MODULES
 
 
 @pytest.fixture(scope="session")
@@ -31,3 +34,14 @@ def acl() -> Iterator[Any]:
     for name in set(sys.modules) - before:
         if name.partition(".")[0] == "acl":
             del sys.modules[name]
+
+
+@pytest.fixture
+def amct(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
+    """The module amct_onnx, in a folder that has m.onnx."""
+    monkeypatch.syspath_prepend(MODULES)
+    monkeypatch.chdir(tmp_path)
+    amct_program.save_model("m.onnx")
+    import amct_onnx  # type: ignore[import-not-found]
+
+    return amct_onnx
