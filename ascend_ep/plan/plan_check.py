@@ -18,7 +18,10 @@ from ascend_ep.element_types import numpy_dtype
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.setbacks import OURS
 from ascend_ep.opdef.dims import Dim, DimExpr, product, static, symbols
-from ascend_ep.plan.plan import (
+from ascend_ep.runtime._rt import lib
+from ascend_ep.runtime.layouts import LAYOUTS
+
+from .plan import (
     ELEMENTWISE,
     INPUT,
     MAX_RANK,
@@ -32,11 +35,9 @@ from ascend_ep.plan.plan import (
     Plan,
     Ref,
 )
-from ascend_ep.plan.rows import PACKED, STRIDED, find_row
-from ascend_ep.plan.tile_expression import expressions_text, places
-from ascend_ep.plan.value_uses import needed_symbols
-from ascend_ep.runtime._rt import lib
-from ascend_ep.runtime.layouts import LAYOUTS
+from .rows import PACKED, STRIDED, find_row
+from .tile_expression import expressions_text, places
+from .value_uses import needed_symbols
 
 
 @dataclass(frozen=True)

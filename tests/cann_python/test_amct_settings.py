@@ -1,4 +1,4 @@
-"""Settings of amct_onnx: configurations, definition files, arguments; what is wrong or without effect is said."""
+"""Settings of amct_onnx: configurations, definition files, arguments; what is wrong or idle is said."""
 
 from __future__ import annotations
 
