@@ -39,7 +39,9 @@ class Setback(Exception):
 
 def is_ours(error: Exception) -> bool:
     """Whether an exception is a mistake of ours: not about the model, its definitions or the machine."""
-    return not isinstance(error, MemoryError) and (not isinstance(error, AscendError) or error.code == OURS)
+    if isinstance(error, AscendError):
+        return error.code == OURS
+    return not isinstance(error, MemoryError | OSError)
 
 
 def in_words(error: Exception) -> str:

@@ -224,7 +224,9 @@ def raising(error: Exception) -> Callable[..., None]:
 
 
 @pytest.mark.parametrize(
-    "error", [AscendError("E41011", "op", "x"), MemoryError(), KeyboardInterrupt()], ids=repr
+    "error",
+    [AscendError("E41011", "op", "x"), MemoryError(), OSError(5, "Input/output error"), KeyboardInterrupt()],
+    ids=repr,
 )
 def test_what_is_no_mistake_of_ours_is_raised(error: Exception, monkeypatch: Patch) -> None:
     monkeypatch.setitem(RULES, "MatMul", raising(error))
