@@ -72,4 +72,6 @@ def _onnxruntime(model: onnx.ModelProto) -> onnxruntime.InferenceSession:
 
 def _nudged(array: Any) -> Any:
     """Floats a unit in the last place larger."""
-    return np.nextafter(array, array.dtype.type(np.inf)) if array.dtype in (np.float32, np.float64) else array
+    if array.dtype not in (np.float32, np.float64):
+        return array
+    return np.asarray(np.nextafter(array, array.dtype.type(np.inf)))
