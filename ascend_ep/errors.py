@@ -410,6 +410,7 @@ CODES: dict[str, Code] = {
     ),
     "E50051": Code("The native code of [%s] isn't running: %s.", "Try again later."),
     "E50052": Code("[%s] can't be read: %s.", "Give the server's user the right to read it."),
+    "E50053": Code("There is no whole profile of the request: %s.", "The server's log has more."),
     "E50060": Code("Argument [%s] of the deployment is refused: %s.", "See ascend_ep.serving.ray.app."),
 }
 
