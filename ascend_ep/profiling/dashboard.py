@@ -9,8 +9,9 @@ from typing import Any
 
 from ascend_ep.errors import AscendError
 from ascend_ep.profiling.machine import Machine
-from ascend_ep.profiling.profile import DATA, find_profile, open_profile
+from ascend_ep.profiling.profile import find_profile, open_profile
 from ascend_ep.profiling.report import page_of
+from ascend_ep.runtime.tracing import DATA
 
 #: Seconds after which a browser asks again.
 REFRESH = 5

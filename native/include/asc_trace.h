@@ -127,6 +127,8 @@ typedef struct asc_trace_options {
     uint32_t struct_bytes; /* sizeof(asc_trace_options) */
     uint32_t counters;     /* ASC_COUNT_... to try */
     uint64_t max_bytes;    /* of the file; 0: 1 GiB. Runs beyond are counted only */
+    uint32_t thread;       /* as the system numbers it: record what it asks for alone; 0: all threads */
+    uint32_t pad;
 } asc_trace_options;
 
 /* Records all runs of this process from now on into a new file in `folder`, named after the process. Fails when the

@@ -17,7 +17,7 @@ from profiled import PROGRAM, RUNS
 import ascend_ep
 from ascend_ep.errors import AscendError
 from ascend_ep.profiling.collect import run_command
-from ascend_ep.profiling.profile import DATA, Profile, open_profile
+from ascend_ep.profiling.profile import Profile, open_profile
 from ascend_ep.profiling.trace_file import ProcessTrace, read_trace
 from ascend_ep.runtime import tracing
 
@@ -223,8 +223,8 @@ def test_files_that_are_no_traces(tmp_path: Path, profile: Profile) -> None:
     with pytest.raises(AscendError, match="E44002"):
         open_profile(tmp_path)
     whole = Path(profile.processes[0].path).read_bytes()
-    (tmp_path / DATA).mkdir(parents=True)
-    target = tmp_path / DATA / "x.trace"
+    (tmp_path / tracing.DATA).mkdir(parents=True)
+    target = tmp_path / tracing.DATA / "x.trace"
     target.write_bytes(b"\0" * 100)
     with pytest.raises(AscendError, match="E44001"):
         open_profile(tmp_path)

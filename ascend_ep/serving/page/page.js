@@ -117,7 +117,7 @@ function show(state) {
   showModels(state);
   showCharts(state);
   showErrors(state);
-  trial.update([...versionsOf(state)]);
+  trial.update([...versionsOf(state)], state.profiles);
 }
 
 function choose(key, state) {
