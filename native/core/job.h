@@ -33,7 +33,7 @@ typedef struct asc_job {
     int backwards;          /* every span is taken from its end */
     asc_tally *tally;       /* of the caller */
     pthread_t caller;
-    uint64_t arithmetic;    /* how the caller rounds, and what it does with denormals */
+    uint64_t arithmetic; /* how the caller rounds, and what it does with denormals */
     asc_span spans[ASC_MAX_THREADS];
 } asc_job;
 
