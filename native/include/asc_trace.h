@@ -24,7 +24,7 @@ extern "C" {
 #define ASC_TRACE_SPAN 4
 #define ASC_TRACE_END 5
 
-/* Counters of the thread that runs a plan (not of the pool's workers), in the order of their bits. */
+/* Counters of the thread that runs a plan and of those that help it, in the order of their bits. */
 #define ASC_COUNT_CYCLES 1
 #define ASC_COUNT_INSTRUCTIONS 2
 #define ASC_COUNT_CACHE_REFERENCES 4

@@ -167,6 +167,7 @@ inline void issue_lanes(pipe_t pipe, const char *name, Where where, std::initial
 /* The access of one element by the scalar unit. */
 [[gnu::noinline]] inline void scalar_issue(const char *name, Where w, const Operand &o) {
     issue(PIPE_S, name, w, {o}, [] {});
+    if (!o.write) core().scalar_reads++, core().scalar_read = w;
     if (o.space == Space::GM) return;
     const Memory &m = core().in(o.space);
     const uint32_t id = m.writer[size_t((o.base - m.begun() + o.run.begin) / BLOCK)];
