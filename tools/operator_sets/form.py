@@ -18,7 +18,7 @@ OLDEST = 7
 NEWEST = onnx.defs.onnx_opset_version()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Form:
     """A node of `op` with these operands (None: left out), valid in operator sets `since` to `until`."""
 
