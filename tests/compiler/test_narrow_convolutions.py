@@ -97,8 +97,11 @@ def test_what_else_reads_an_image_keeps_it_in_float32() -> None:
     )
     kinds = types(insns_of(model(body, X, "y s"), (1, 8, 12, 12)))
     assert kinds == ["fb:b", "bb:f", "fb:b", "bb:f"]
-    body = f"a = {CONV} (x, k) b = Sigmoid(a) m = Mul(a, b) c = {CONV} (m, k) y = {CONV} (c, k)"
-    assert types(insns_of(model(body, X, "y"), (1, 8, 12, 12)))[0] == "fb:f"  # SiLU is not only a limit
+
+
+def test_functions_behind_a_convolution() -> None:
+    body = f"a = {CONV} (x, k) b = Sigmoid(a) m = Mul(a, b) c = {CONV} (m, k) d = Tanh(c) y = {CONV} (d, k)"
+    assert types(insns_of(model(body, X, "y"), (1, 8, 12, 12))) == ["fb:b", "bb:b", "bb:f"]
 
 
 def test_concatenations_and_averages() -> None:

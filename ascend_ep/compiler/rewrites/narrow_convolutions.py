@@ -22,11 +22,6 @@ from ascend_ep.plan.kernel_params import CONV_AXIS, CONV_LAST
 from ascend_ep.plan.plan import WEIGHT, Insn, NativePartition, Ref, Weight
 from ascend_ep.plan.value_uses import ValueUses
 
-#: Activations that a convolution computes of sums in registers: its result may be bfloat16.
-IN_REGISTERS = (
-    Activation.NONE, Activation.RELU, Activation.CLIP, Activation.HARD_SWISH, Activation.LEAKY_RELU,
-)  # fmt: skip
-
 
 def narrow_convolutions(
     part: NativePartition, chosen: Callable[[str, str], bool] = lambda names, operators: True
@@ -119,7 +114,8 @@ def _narrow_images(part: NativePartition) -> list[Ref]:
 def _written(insn: Insn) -> tuple[Ref, ...]:
     """The outputs that may be bfloat16."""
     if insn.kernel == "conv_last":
-        return insn.outs if CONV_LAST.get(insn.ints, "activation") in IN_REGISTERS else ()
+        rounds = CONV_LAST.get(insn.ints, "activation") not in [*Activation]
+        return () if rounds else insn.outs
     return insn.outs if insn.kernel in ("max_pool_last", "average_pool_last", "concat") else ()
 
 
