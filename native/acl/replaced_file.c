@@ -12,6 +12,22 @@
 
 enum { LINKS = 40, STEM = 40 };
 
+bool asc_make_folders(const char *folder) {
+    char path[PATH_MAX];
+    if ((size_t)snprintf(path, sizeof path, "%s", folder) >= sizeof path) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    for (char *at = path + 1;; at++) {
+        char here = *at;
+        if (here && here != '/') continue;
+        *at = 0;
+        if (mkdir(path, 0750) != 0 && errno != EEXIST) return false;
+        *at = here;
+        if (!here) return true;
+    }
+}
+
 /* `path` with its folder's links followed. */
 static bool settle_folder(const char *path, char real[PATH_MAX]) {
     char folder[PATH_MAX] = ".", found[PATH_MAX];
@@ -81,6 +97,12 @@ static int open_beside(asc_replaced *r, const struct stat *old) {
     return -1;
 }
 
+/* A file that is mounted by itself, as in containers: nothing can be renamed over it. */
+static bool is_mounted(const char *path) {
+    struct statx info;
+    return statx(AT_FDCWD, path, 0, 0, &info) == 0 && info.stx_attributes & STATX_ATTR_MOUNT_ROOT;
+}
+
 bool asc_replace_begin(asc_replaced *r, const char *path) {
     struct stat old;
     *r = (asc_replaced){.file = NULL};
@@ -90,7 +112,7 @@ bool asc_replace_begin(asc_replaced *r, const char *path) {
         errno = EISDIR;
         return false;
     }
-    bool stands = is_in_proc(r->target) || (is_there && !S_ISREG(old.st_mode));
+    bool stands = is_in_proc(r->target) || (is_there && (!S_ISREG(old.st_mode) || is_mounted(r->target)));
     int fd = stands ? open_standing(r->target) : open_beside(r, is_there ? &old : NULL);
     if (fd < 0) return false;
     r->file = fdopen(fd, "wb");

@@ -25,3 +25,17 @@ def test_addresses_say_where_tensors_lie(placed: Program) -> None:
 def test_an_address_outside_of_every_memory_is_named(placed: Program) -> None:
     with pytest.raises(KernelFault, match="outside of the core's memories"):
         placed([0], [], [])
+
+
+@pytest.mark.parametrize("way", [1, 3], ids=["copied queues and buffers", "a buffer that is gone"])
+def test_tensors_of_copies(placed: Program, way: int) -> None:
+    x = np.arange(64, dtype=np.float32)
+    (y,) = placed([way, 64], [x], [np.zeros_like(x)])
+    np.testing.assert_array_equal(y, x + x)
+
+
+def test_a_tensor_that_no_copy_frees_is_named_once(placed: Program) -> None:
+    x = np.arange(64, dtype=np.float32)
+    with pytest.raises(KernelFault, match="queue 0: a tensor was never freed") as found:
+        placed([2, 64], [x], [np.zeros_like(x)])
+    assert str(found.value).count("never freed") == 1

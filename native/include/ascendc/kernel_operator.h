@@ -26,6 +26,7 @@
 #include "cpu/copy_slices.h"
 #include "cpu/cross_core.h"
 #include "cpu/cube.h"
+#include "cpu/cube_intrinsics.h"
 #include "cpu/debug.h"
 #include "cpu/gather.h"
 #include "cpu/hccl.h"

@@ -10,15 +10,17 @@
 
 namespace asc_cpu {
 
-/* All of the unified buffer from an address on. */
+/* All of a memory from an address on. */
 template <typename T>
-inline LocalTensor<T> local_at(const T *address) {
-    Memory &m = core().in(Space::UB);
+inline LocalTensor<T> local_at(const T *address, Space space = Space::UB) {
+    Memory &m = core().in(space);
     const uintptr_t number = reinterpret_cast<uintptr_t>(address);
     const bool offset = number < m.size();
-    if (!offset && !(m.begun() && m.holds(address))) fail("ErrorRead1", "an address outside of the unified buffer");
+    if (!offset && !(m.begun() && m.holds(address)))
+        fail_with("ErrorRead1", "take a number of bytes from its begin, or GetPhyAddr of a tensor",
+                  "an address outside of the %s", name_of(space));
     const uint32_t begin = offset ? uint32_t(number) : uint32_t(reinterpret_cast<const uint8_t *>(address) - m.data());
-    return LocalTensor<T>(Space::UB, nullptr, begin, m.size() - begin);
+    return LocalTensor<T>(space, nullptr, begin, m.size() - begin);
 }
 template <typename T>
 inline GlobalTensor<T> global_from(const T *address) {

@@ -105,27 +105,16 @@ inline void count_banks(const Operand *operands, size_t n) {
         use(operands[i], now);
         bounds(operands[i], now);
     }
-    /* In place, holes stay where they are. */
-    std::vector<std::pair<uint64_t, uint64_t>> kept;
-    for (const bool write : {false, true})
+    std::vector<bool> holes; /* before the result is written, which may lie where a source does */
+    for (const bool write : {false, true}) {
+        if (write && now.holes) holes = holes_of(operands, n);
         for (size_t i = 0; i < n; i++) {
             const Operand &o = operands[i];
             if (o.write != write) continue;
-            if (write && now.holes && o.space != Space::GM && !o.n_more && o.run.repeats == 1) {
-                Memory &m = c.in(o.space);
-                const uint64_t begin = uint64_t(o.base - m.data() + o.run.begin);
-                for (uint64_t at = begin; at < begin + o.run.bytes; at++)
-                    if (!m.written.at(at)) kept.emplace_back(i, at);
-            }
             o.space == Space::GM ? check_global(o, now) : check_local(o, now);
         }
-    if (now.holes) {
-        for (const auto &[i, at] : kept)
-            for (size_t s = 0; s < n; s++)
-                if (!operands[s].write && operands[s].base == operands[size_t(i)].base)
-                    c.in(operands[size_t(i)].space).written.clear(at, 1);
-        spread_holes(operands, n);
     }
+    if (now.holes) spread_holes(operands, n, holes);
     return now.known;
 }
 
