@@ -3,8 +3,10 @@ killed or the power fails.
 
 New content is written beside its target, synced to the disk, and renamed over it. Where the target is a link,
 that is the file it leads to, and the link stays. A device or a pipe is written to instead, and so is what a
-link leads to by way of /proc, as /dev/stdout does, even where that is a regular file. With ASCEND_EP_SYNC=0
-nothing waits for the disk: a failure of the power can then leave a file cut.
+link leads to by way of /proc, as /dev/stdout does, even where that is a regular file. A file that is a mount
+point itself, as containers have them, keeps its name: what was made whole elsewhere is copied into it, and
+only a failure during that copy can leave it cut. With ASCEND_EP_SYNC=0 nothing waits for the disk: a failure
+of the power can then leave a file cut.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import os
 import re
 import shutil
 import stat
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -48,6 +51,10 @@ def replacing(target: Path, mode: int | None = None, *, synced: bool = True) -> 
         return
     if target.is_symlink():
         target = Path(os.path.realpath(target))
+    if is_mounted(target):
+        with _into_place(target, mode, synced) as file:
+            yield file
+        return
     old = target.stat() if target.exists() else None
     if mode is None and old is not None:
         mode = old.st_mode & 0o777
@@ -96,6 +103,10 @@ def put(made: Path, target: Path, *, settled: bool = True) -> None:
     Without `settled`, a failure of the power may still lose the name: sync_folder after the last of several.
     Raises OSError.
     """
+    if is_mounted(target):
+        copy(made, target)
+        made.unlink()
+        return
     handle = os.open(made, os.O_RDONLY | os.O_CLOEXEC)
     try:
         _sync(handle)
@@ -178,6 +189,67 @@ def stands(target: Path) -> bool:
     except FileNotFoundError:
         return False
     return not (stat.S_ISREG(kind) or stat.S_ISDIR(kind))
+
+
+def is_mounted(target: Path) -> bool:
+    """Whether it is a file that is mounted by itself, so that nothing can be renamed over it."""
+    place = Path(os.path.realpath(target))
+    return place.is_file() and _mount_of(place) != _mount_of(place.parent)
+
+
+def _mount_of(path: Path) -> str:
+    """The number of the mount, "" where the system doesn't say."""
+    try:
+        handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    try:
+        told = Path(f"/proc/self/fdinfo/{handle}").read_text(encoding="ascii")
+        return told.partition("mnt_id:")[2].split("\n")[0].strip()
+    except OSError:
+        return ""
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _into_place(target: Path, mode: int | None, synced: bool) -> Iterator[BinaryIO]:
+    """A file whose content is copied into `target` once the block has ended. It is beside that, or where
+    temporary files are when the folder can't be written to."""
+    folder = target.parent if os.access(target.parent, os.W_OK) else Path(tempfile.gettempdir())
+    beside = beside_of(folder / target.name)
+    with open(target, "rb+") as place:
+        try:
+            with open(beside, "xb+", opener=lambda path, flags: os.open(path, flags, 0o600)) as made:
+                yield made
+                made.flush()
+                _copy_into(place, made)
+        finally:
+            with suppress(OSError):
+                beside.unlink()
+        if mode is not None:
+            os.fchmod(place.fileno(), mode)
+        if synced:
+            _sync(place.fileno())
+
+
+def _copy_into(place: BinaryIO, made: BinaryIO) -> None:
+    size, before = made.seek(0, os.SEEK_END), os.fstat(place.fileno()).st_size
+    made.seek(0)
+    if size > before:  # a disk that is full says so before anything is lost
+        _reserve(place.fileno(), before, size)
+    shutil.copyfileobj(made, place)
+    place.truncate()
+    place.flush()
+
+
+def _reserve(handle: int, before: int, size: int) -> None:
+    try:
+        os.posix_fallocate(handle, before, size - before)
+    except OSError as error:
+        if error.errno not in _UNSYNCED:
+            os.ftruncate(handle, before)
+            raise
 
 
 def _opened(target: Path) -> BinaryIO:

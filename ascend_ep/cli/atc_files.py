@@ -43,7 +43,11 @@ def output_stem(text: str) -> Path:
     there = next(folder for folder in stem.absolute().parents if folder.exists())
     if not there.is_dir():
         raise AscendError("E10001", text, "--output", f"The folder cannot be made: [{there}] is a file.")
-    if not os.access(there, os.W_OK):
+    bundle = Path(f"{stem}.om")
+    if atomic_file.is_mounted(bundle):
+        if not os.access(bundle, os.W_OK):
+            raise AscendError("E10001", text, "--output", f"[{bundle}] is mounted, and is not writable.")
+    elif not os.access(there, os.W_OK):
         raise AscendError("E10001", text, "--output", f"The folder [{there}] is not writable.")
     return stem
 
@@ -74,7 +78,10 @@ def check_target(text: str, flag: str) -> None:
         raise AscendError("E10001", text, flag, "It is a folder.")
     if not target.parent.is_dir():
         raise AscendError("E10001", text, flag, f"There is no folder [{target.parent}].")
-    if not os.access(target.parent, os.W_OK):
+    if atomic_file.is_mounted(target):
+        if not os.access(target, os.W_OK):
+            raise AscendError("E10001", text, flag, "It is mounted, and is not writable.")
+    elif not os.access(target.parent, os.W_OK):
         raise AscendError("E10001", text, flag, f"The folder [{target.parent}] is not writable.")
 
 

@@ -97,6 +97,12 @@ static int open_beside(asc_replaced *r, const struct stat *old) {
     return -1;
 }
 
+/* A file that is mounted by itself, as in containers: nothing can be renamed over it. */
+static bool is_mounted(const char *path) {
+    struct statx info;
+    return statx(AT_FDCWD, path, 0, 0, &info) == 0 && info.stx_attributes & STATX_ATTR_MOUNT_ROOT;
+}
+
 bool asc_replace_begin(asc_replaced *r, const char *path) {
     struct stat old;
     *r = (asc_replaced){.file = NULL};
@@ -106,7 +112,7 @@ bool asc_replace_begin(asc_replaced *r, const char *path) {
         errno = EISDIR;
         return false;
     }
-    bool stands = is_in_proc(r->target) || (is_there && !S_ISREG(old.st_mode));
+    bool stands = is_in_proc(r->target) || (is_there && (!S_ISREG(old.st_mode) || is_mounted(r->target)));
     int fd = stands ? open_standing(r->target) : open_beside(r, is_there ? &old : NULL);
     if (fd < 0) return false;
     r->file = fdopen(fd, "wb");

@@ -13,7 +13,8 @@
 extern "C" {
 #endif
 
-/* `beside` is empty where the target is written to as it stands: a device, a pipe, what /proc leads to. */
+/* `beside` is empty where the target is written to as it stands: a device, a pipe, what /proc leads to, a file that is
+ * a mount point. */
 typedef struct asc_replaced {
     FILE *file;
     char target[PATH_MAX], beside[PATH_MAX];

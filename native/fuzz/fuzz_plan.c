@@ -37,7 +37,7 @@ static bb_bytes with_plan(const uint8_t *data, size_t size) {
     bb_bytes plan = {(uint8_t *)data, size};
     prepare();
     if (size < sizeof(asc_plan_header)) plan = sample.plan;
-    return bb_file(plan, sample.host, sample.native, sample.weights);
+    return bb_file(plan, sample.host, sample.native, (bb_bytes){0}, sample.weights);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -20,7 +20,7 @@ typedef struct bb_bytes {
 
 typedef struct builder {
     bb_bytes sections[BB_KINDS];
-    bb_bytes weights, native, host;
+    bb_bytes weights, native, host, samples;
     uint32_t first_value, first_insn; /* of the open partition */
 } builder;
 
@@ -157,19 +157,29 @@ static inline uint32_t bb_boundary(builder *b, const uint32_t *values, uint64_t 
     return bb_indices(b, pairs, 2 * n);
 }
 
-/* Everything added since the last partition becomes a native one with these inputs and outputs. */
-static inline uint32_t bb_partition(builder *b, const char *name, const uint32_t *in, uint64_t n_in,
-                                    const uint32_t *out, uint64_t n_out) {
-    asc_partition p = {.name = bb_string(b, name), .first_value = b->first_value, .first_insn = b->first_insn};
+/* Everything added since the last partition becomes one of this kind; its inputs and outputs are pairs of an edge and
+ * a value, from first_input and first_output on. */
+static inline uint32_t bb_partition_of(builder *b, asc_partition p) {
+    p.first_value = b->first_value;
+    p.first_insn = b->first_insn;
     p.n_values = (uint32_t)bb_count(b, ASC_SEC_VALUES) - b->first_value;
     p.n_insns = (uint32_t)bb_count(b, ASC_SEC_INSNS) - b->first_insn;
-    p.first_input = bb_boundary(b, in, n_in, ASC_EDGE_INPUT);
-    p.n_inputs = (uint32_t)n_in;
-    p.first_output = bb_boundary(b, out, n_out, ASC_EDGE_OUTPUT);
-    p.n_outputs = (uint32_t)n_out;
     b->first_value += p.n_values;
     b->first_insn += p.n_insns;
     return bb_add(b, ASC_SEC_PARTITIONS, &p);
+}
+
+/* Everything added since the last partition becomes a native one with these inputs and outputs. */
+static inline uint32_t bb_partition(builder *b, const char *name, const uint32_t *in, uint64_t n_in,
+                                    const uint32_t *out, uint64_t n_out) {
+    asc_partition p = {.name = bb_string(b, name), .n_inputs = (uint32_t)n_in, .n_outputs = (uint32_t)n_out};
+    p.first_input = bb_boundary(b, in, n_in, ASC_EDGE_INPUT);
+    p.first_output = bb_boundary(b, out, n_out, ASC_EDGE_OUTPUT);
+    return bb_partition_of(b, p);
+}
+
+static inline asc_partition *bb_partition_at(builder *b, uint32_t i) {
+    return (asc_partition *)b->sections[ASC_SEC_PARTITIONS].at + i;
 }
 
 static inline bb_bytes bb_plan(const builder *b) {
@@ -209,22 +219,23 @@ static inline void bb_header(bb_bytes *file) {
 }
 
 /* A file of these partitions; empty ones are left out. */
-static inline bb_bytes bb_file(bb_bytes plan, bb_bytes host, bb_bytes native, bb_bytes weights) {
+static inline bb_bytes bb_file(bb_bytes plan, bb_bytes host, bb_bytes native, bb_bytes samples, bb_bytes weights) {
     const struct {
         uint32_t type, align;
         bb_bytes bytes;
     } parts[] = {{ASC_PART_PLAN, 64, plan},
                  {ASC_PART_HOST, 64, host},
                  {ASC_PART_NATIVE, 64, native},
+                 {ASC_PART_SAMPLES, 64, samples},
                  {ASC_PART_WEIGHTS, 4096, weights}};
     bb_bytes file = {0};
     uint32_t n = 0;
-    for (int i = 0; i < 4; i++) n += parts[i].bytes.size > 0;
+    for (int i = 0; i < 5; i++) n += parts[i].bytes.size > 0;
     uint64_t table_end = 264 + 24 * (uint64_t)n, entry = 264;
     uint8_t head[512] = {0};
     bb_append(&file, 1, head, table_end);
     bb_put(file.at, 256, n, 4);
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         if (!parts[i].bytes.size) continue;
         uint64_t at = bb_append(&file, parts[i].align, parts[i].bytes.at, parts[i].bytes.size);
         bb_put(file.at, entry, parts[i].type, 4);
@@ -238,11 +249,12 @@ static inline bb_bytes bb_file(bb_bytes plan, bb_bytes host, bb_bytes native, bb
 
 /* The finished file; frees the builder. */
 static inline bb_bytes bb_finish(builder *b) {
-    bb_bytes plan = bb_plan(b), file = bb_file(plan, b->host, b->native, b->weights);
+    bb_bytes plan = bb_plan(b), file = bb_file(plan, b->host, b->native, b->samples, b->weights);
     for (int i = 0; i < BB_KINDS; i++) free(b->sections[i].at);
     free(b->weights.at);
     free(b->native.at);
     free(b->host.at);
+    free(b->samples.at);
     free(plan.at);
     memset(b, 0, sizeof *b);
     return file;

@@ -49,5 +49,5 @@ int main(void) {
     test_binding(1);
     test_binding(2);
     test_refused_records();
-    return 0;
+    return check_failures();
 }

@@ -33,5 +33,5 @@ int main(void) {
     test_refused((asc_origin){1, 0, 0}, (asc_origin){0, 0, 0});
     test_refused((asc_origin){1, 0, 0}, (asc_origin){1, 0, 0});
     test_refused((asc_origin){0, 0, 0}, (asc_origin){1, 1u << 20, 0});
-    return 0;
+    return check_failures();
 }

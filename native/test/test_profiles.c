@@ -71,5 +71,5 @@ int main(void) {
     test_binding();
     test_many_profiles_are_cut_short_in_a_message();
     test_refused_lists();
-    return 0;
+    return check_failures();
 }

@@ -79,7 +79,7 @@ def test_times_are_numbers_that_unpack(bundles: dict[str, str]) -> None:
     (start, end), time = times[0], times[0]
     assert end - start == pytest.approx(time)
     assert np.mean(times) == pytest.approx(sum(map(float, times)) / 3)
-    assert f"{time:.3f}"
+    assert f"{time:.3f}" == f"{float(time):.3f}"
     session.reset_sumaryinfo()
     assert session.sumary().exec_time_list == []
 

@@ -96,4 +96,5 @@ def test_newer_bundle_is_refused_with_what_to_do(version: int) -> None:
 def test_newer_plan_that_asks_for_this_reader_loads() -> None:
     """`version` alone refuses nothing."""
     for version in (lib.ASC_PLAN_VERSION, lib.ASC_PLAN_VERSION + 1):
-        ascend_ep.InferenceSession(of_version(version, lib.ASC_READER_VERSION))
+        session = ascend_ep.InferenceSession(of_version(version, lib.ASC_READER_VERSION))
+        assert session.get_inputs()

@@ -111,5 +111,5 @@ def test_mutations(running: Running, make: object, request: pytest.FixtureReques
             assert answer.status < 500 or answer.status == 504, (seed, answer)
             if answer.status >= 400:
                 assert json.loads(answer.body)["error"].startswith(("E500", "E400")), seed
-    assert len(seen) > 1, seen  # whole runs of the suite saw few or no 200, which is not explained yet
-    assert seen[400] > 50
+    assert seen[200] > 5, seen
+    assert seen[400] > 50, seen

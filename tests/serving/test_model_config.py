@@ -152,7 +152,9 @@ SIGNATURE = Signature(
     ],
 )
 def test_what_agrees_with_the_bundle(text: str) -> None:
-    check_config("m", config_from_text("m", text), SIGNATURE)
+    config = config_from_text("m", text)
+    check_config("m", config, SIGNATURE)
+    assert config == config_from_text("m", text)  # judged, not completed
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,9 @@ from reloading import answer, entry, place, states
 from running import Running
 
 from ascend_ep.errors import AscendError
+from ascend_ep.serving.repository.config_file import read_config
+from ascend_ep.serving.repository.conversion_options import read_options
+from ascend_ep.serving.repository.layout import Layout
 from ascend_ep.serving.settings import Settings
 
 
@@ -165,3 +168,25 @@ def test_a_folder_that_cannot_be_read_does_not_stop_the_others(
         look(running, 2)
         assert answer(running, "stale") == 2.0
         assert running.server.repository.ready
+
+
+@pytest.mark.parametrize("name", ["config.pbtxt", "atc.cfg"])
+@pytest.mark.parametrize("asked", [1, 2])
+def test_a_look_that_fails_has_a_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, asked: int
+) -> None:
+    """Whichever look at a file of settings it is."""
+    places, looks, real = Layout(tmp_path), [0], Path.stat
+    (tmp_path / "m" / "1").mkdir(parents=True)
+
+    def failing(path: Path, **kept: Any) -> os.stat_result:
+        looks[0] += path.name == name
+        if path.name == name and looks[0] == asked:
+            raise OSError(errno.EIO, "Input/output error")
+        return real(path, **kept)
+
+    monkeypatch.setattr(Path, "stat", failing)
+    with pytest.raises(AscendError, match="E50052"):
+        read_config(places, "m") if name == "config.pbtxt" else read_options(
+            places, "m", tmp_path / "m" / "1"
+        )

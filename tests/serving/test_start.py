@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import http.client
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +17,11 @@ from grpc_client import Client as GrpcClient
 from grpc_client import request
 
 from ascend_ep.errors import AscendError
+from ascend_ep.serving.http.server import HttpServer
 from ascend_ep.serving.repository.loading import Loader
 from ascend_ep.serving.repository.version import LoadedVersion
 from ascend_ep.serving.server import Server
-from ascend_ep.serving.settings import Settings
+from ascend_ep.serving.settings import Limits, Settings
 
 X = np.ones((3, 8), np.float32)
 BODY = json.dumps({"inputs": [{"name": "x", "shape": [3, 8], "datatype": "FP32", "data": X.tolist()}]})
@@ -90,3 +93,28 @@ def test_a_port_in_use_is_said_before_models_are_loaded(repository: Path, held: 
         await first.close()
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("broken", ["socket", "getsockname"])
+def test_a_port_that_the_system_does_not_give(monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
+    """asyncio goes on without a socket that can't be made."""
+    given = socket.socket
+
+    class Failing(socket.socket):
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            if broken == "socket" and arguments[:1] == (socket.AF_INET,):
+                raise OSError(errno.EMFILE, "Too many open files")
+            super().__init__(*arguments, **named)
+
+        def getsockname(self) -> Any:
+            raise OSError(errno.EIO, "Input/output error")
+
+    async def listen() -> None:
+        server = HttpServer(lambda request, send: None, Limits())
+        monkeypatch.setattr(socket, "socket", Failing)
+        with pytest.raises(AscendError, match="E50019"):
+            await server.listen("127.0.0.1", 0)
+        monkeypatch.setattr(socket, "socket", given)
+        await server.close(0)
+
+    asyncio.run(listen())

@@ -17,6 +17,7 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -130,6 +131,13 @@ def open_files() -> list[str]:
     return [name for name in found if "onnxruntime.db" not in name]
 
 
+def is_of_onnxruntime(error: BaseException) -> bool:
+    """Whether it is onnxruntime's own: of its types, or raised by its code and not by what that calls."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    raised_in = str(frames[-1].f_globals.get("__name__")) if frames else ""
+    return any(name.split(".")[0] == "onnxruntime" for name in (type(error).__module__, raised_in))
+
+
 def child(scenario: Callable[[Path], None], folder: Path, at: int, out: int, reference: Reference) -> None:
     """Goes through the scenario with one failure, and writes how it ended."""
     own = folder / f"run-{at}"
@@ -146,11 +154,14 @@ def child(scenario: Callable[[Path], None], folder: Path, at: int, out: int, ref
         end, detail = "an error", str(error)[:200]
     except OSError as error:
         faults.asc_faults_disarm()
-        end, detail = "an error without a code", f"{type(error).__name__}: {error}"[:200]
+        end = "an error" if is_of_onnxruntime(error) else "an error without a code"
+        detail = f"{type(error).__name__}: {error}"[:200]
     except BaseException as error:
         faults.asc_faults_disarm()
-        known = type(error).__module__.startswith("onnxruntime")
-        end, detail = ("an error" if known else "a traceback"), f"{type(error).__name__}: {error}"[:200]
+        end, detail = (
+            ("an error" if is_of_onnxruntime(error) else "a traceback"),
+            f"{type(error).__name__}: {error}"[:200],
+        )
         del error
     seen = faults.asc_faults_disarm()
     try:

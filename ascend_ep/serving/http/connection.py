@@ -61,6 +61,7 @@ class Connection(asyncio.BufferedProtocol):
         self._waiting: deque[Request | AscendError] = deque()
         self._busy: Request | None = None
         self._last = False  # nothing more is read
+        self._half_closed = False  # the client sends nothing more, but may read
         self._closing = False
         self._write_paused = False
         self._paused_since = 0.0
@@ -103,7 +104,11 @@ class Connection(asyncio.BufferedProtocol):
             self._refuse(error)
 
     def eof_received(self) -> bool:
-        return False
+        """A client may close its sending side behind its requests, and gets their answers: whether it went
+        away instead shows only when one is written. TLS has no half that closes."""
+        self._half_closed = True
+        answered = self._closing or not self.busy
+        return not answered and self._transport is not None and self._transport.can_write_eof()
 
     def pause_writing(self) -> None:
         self._write_paused = True
@@ -118,7 +123,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _regulate(self) -> None:
         """Reads no faster than answers are made and taken."""
-        if self._transport is None or self._closing:
+        if self._transport is None or self._closing or self._half_closed:
             return
         if self._write_paused or len(self._waiting) >= _PIPELINE:
             self._transport.pause_reading()
@@ -157,7 +162,7 @@ class Connection(asyncio.BufferedProtocol):
         if request.held:
             request.release()
         keep_alive = request.keep_alive and not response.close
-        if self._server.draining and not self._waiting:
+        if (self._server.draining or self._half_closed) and not self._waiting:
             keep_alive = False
         self._write(response, keep_alive, request.method == "HEAD")
         if not keep_alive:

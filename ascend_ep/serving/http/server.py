@@ -63,10 +63,12 @@ class HttpServer:
             self._server = await loop.create_server(
                 lambda: Connection(self), address, port, backlog=_BACKLOG, **_tls_options(tls)
             )
+            found: int = self._server.sockets[0].getsockname()[1]
         except OSError as error:
             raise AscendError("E50019", f"{address}:{port}", error.strerror or error) from error
+        except IndexError:  # asyncio goes on without the sockets that the system doesn't give
+            raise AscendError("E50019", f"{address}:{port}", "there is no socket for it") from None
         self._sweeper = loop.create_task(self._sweep())
-        found: int = self._server.sockets[0].getsockname()[1]
         return found
 
     async def listen_unix(self, path: Path) -> None:

@@ -15,7 +15,7 @@ from .config import Batching, Declarations, DeclaredTensor, ModelConfig, Version
 from .config_lines import Lines
 from .config_parameters import read_parameters
 from .config_warmup import read_warmups
-from .layout import BUNDLE, CONFIG, ONNX, Layout, is_file
+from .layout import BUNDLE, CONFIG, ONNX, Layout, is_file, is_folder
 
 log = logging.getLogger("ascend_ep.serving")
 
@@ -65,7 +65,7 @@ def read_config(places: Layout, name: str) -> ModelConfig:
     Raises AscendError E50041 with the line of what is refused, E50042 for a link out of the repository.
     """
     path = places.model(name) / CONFIG
-    if not is_file(path) and not path.is_dir():
+    if not is_file(path) and not is_folder(path):
         return ModelConfig()
     try:
         with places.contained(path).open("rb") as file:

@@ -61,7 +61,7 @@ class Converter:
         async with self._free:
             cache = await loop.run_in_executor(None, self._open_cache)
             kept = cache / key
-            if not (kept / layout.BUNDLE).is_file():
+            if not layout.is_file(kept / layout.BUNDLE):
                 log.info("model %s: %s is being converted", name, self._places.shown(model))
                 began = time.monotonic()
                 await self._convert(model, options, kept)
@@ -101,7 +101,7 @@ class Converter:
         work = Path(tempfile.mkdtemp(prefix=".converting-", dir=kept.parent))
         try:
             status, output = await self._run(model, options, work)
-            if status != 0 or not (work / layout.BUNDLE).is_file():
+            if status != 0 or not layout.is_file(work / layout.BUNDLE):
                 raise AscendError("E50043", self._places.shown(model), self._reason(output, work))
             with contextlib.suppress(OSError):  # another server has made it meanwhile
                 atomic_file.put(work, kept)

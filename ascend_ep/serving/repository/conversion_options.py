@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ascend_ep.errors import AscendError, did_you_mean
 
-from .layout import OPTIONS, Layout
+from .layout import OPTIONS, Layout, is_file
 
 _VALUES = frozenset(
     {
@@ -67,7 +67,7 @@ def read_options(places: Layout, name: str, version: Path) -> dict[str, str]:
 
     Raises AscendError E50047 with the line of what is refused, E50042 for a link out of the repository.
     """
-    found = next((f for f in (version, places.model(name)) if (f / OPTIONS).is_file()), None)
+    found = next((f for f in (version, places.model(name)) if is_file(f / OPTIONS)), None)
     given: dict[str, str] = {}
     if found is not None:
         path = places.contained(found / OPTIONS)

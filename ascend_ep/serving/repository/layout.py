@@ -116,11 +116,21 @@ def is_name(name: str) -> bool:
 def is_file(path: Path) -> bool:
     """Whether there is such a file. Raises AscendError E50052 when the file system doesn't say: what can't be
     read at the moment isn't taken for gone."""
+    return stat.S_ISREG(_mode(path))
+
+
+def is_folder(path: Path) -> bool:
+    """As is_file."""
+    return stat.S_ISDIR(_mode(path))
+
+
+def _mode(path: Path) -> int:
+    """0 when there is nothing."""
     try:
-        return stat.S_ISREG(path.stat().st_mode)
+        return path.stat().st_mode
     except OSError as error:
         if _is_absent(error):
-            return False
+            return 0
         raise _unreadable(path, error) from None
 
 

@@ -9,14 +9,13 @@
  * out:  Y [S, D, B, H], zero from a row's length on;  h [D, B, H];  of LSTM c [D, B, H]
  * ints: asc_recurrent_params;  floats: asc_recurrent_floats
  *
- * A chunk is some rows of one direction, which take all steps; or with a single row and large weights, some
- * columns of one step's product.
+ * A chunk is some rows of one direction, which take all steps; or with few rows and large weights, some columns of
+ * one step's product.
  */
 #include "recurrent.h"
 
 #include <string.h>
 
-#include "chunks.h"
 #include "matmul/gemm.h"
 
 /* --- room ------------------------------------------------------------------------------------- */
@@ -45,20 +44,19 @@ static room room_of(const layer *l, int32_t worker) {
                   (gemm_scratch *)(base + room_floats(l, rows) * (int64_t)sizeof(float))};
 }
 
-#define LARGE_WEIGHTS (1 << 18) /* weights of one step from which a single row is worth sharing, in floats */
+#define LARGE_WEIGHTS (1 << 18) /* weights of one step from which its columns are worth sharing, in floats */
+#define SHARING_ROWS 6          /* most rows that share them: reading the weights is most of the work */
 
 static void split(asc_call *call, const layer *l) {
     int64_t weights = l->hidden * l->columns, shares = asc_ceil_div(call->threads, l->directions);
     int64_t rows = l->batch;
-    if (call->threads > 1 && rows > 1 && !l->shared && weights * l->steps * rows > LARGE_WEIGHTS)
+    int few = !l->quantised && l->directions == 1 && rows <= SHARING_ROWS && weights >= LARGE_WEIGHTS;
+    if (call->threads > 1 && rows > 1 && !l->shared && !few && weights * l->steps * rows > LARGE_WEIGHTS)
         rows = asc_ceil_div(rows, shares < rows ? shares : rows);
     int alone = l->directions == 1 && rows == l->batch;
     if (l->quantised) weights /= (int64_t)sizeof(float);
     recurrent_note_of(call)->rows = rows;
-    recurrent_note_of(call)->columns = 0;
-    if (call->threads > 1 && alone && weights >= LARGE_WEIGHTS)
-        recurrent_note_of(call)->columns =
-            asc_ceil_div(asc_ceil_div(l->hidden, GEMM_PANEL), call->threads) * GEMM_PANEL;
+    recurrent_note_of(call)->shares_columns = call->threads > 1 && alone && weights >= LARGE_WEIGHTS;
 }
 
 int32_t ASC_FN(recurrent_prepare)(asc_call *call) {
@@ -111,10 +109,10 @@ static void multiply(const layer *l, const float *state, int64_t rows, const flo
     p.g.k_block = gemm_k_block(l->hidden, GEMM_MANY_ROWS);
     p.g.k_to = l->hidden;
     p.g.epilogue = (epilogue){.alpha = 1, .beta = 1, .residual = added};
-    int64_t share = recurrent_note_of(l->call)->columns;
-    p.columns = share ? share * (columns / l->hidden) : asc_ceil_div(columns, GEMM_PANEL) * GEMM_PANEL;
-    if (share)
-        asc_parallel(l->call, asc_ceil_div(columns, p.columns), product_chunk, &p);
+    p.columns = recurrent_share(l->call, columns);
+    int64_t chunks = asc_ceil_div(columns, p.columns);
+    if (chunks > 1)
+        asc_parallel(l->call, chunks, product_chunk, &p);
     else
         product_chunk(l->call, 0, worker, &p);
 }

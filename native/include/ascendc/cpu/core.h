@@ -12,6 +12,7 @@
 #include <functional>
 
 #include "global.h"
+#include "work.h"
 
 enum pipe_t : uint8_t {
     PIPE_S,
@@ -106,6 +107,8 @@ struct Core {
     /* Repeats of vector instructions that wait for a bank of the unified buffer, and the first such instruction. */
     uint64_t bank_waits = 0;
     Where bank_wait;
+
+    uint64_t work[WORK_KINDS] = {};
 
     Atomic atomic = Atomic::None;
     VectorMask mask;

@@ -14,6 +14,7 @@
 namespace asc_host {
 
 static_assert(asc_cpu::LIBRARY_WORKSPACE == WORKSPACE_IN_FRONT);
+static_assert(sizeof(asc_cpu::Work) == WORK_NUMBERS * sizeof(uint64_t));
 
 /* One launch: its buffers known to the cores, its faults told. */
 class Launch {
@@ -41,6 +42,8 @@ class Launch {
             tell(fault);
         }
         for (const asc_cpu::Fault &fault : asc_cpu::faults()) tell(fault);
+        if (asc_cpu::CHECKED && request_.work)
+            std::memcpy(request_.work, &asc_cpu::launch_work(), sizeof(asc_cpu::Work));
     }
 
    private:
