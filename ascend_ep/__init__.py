@@ -7,6 +7,7 @@ a program which only makes sessions runs with `import ascend_ep as ort`. `conver
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
+from .deferred_sympy import install as _defer_sympy
 from .errors import AscendError
 from .provider import get_ep_name, get_ep_names, get_include, get_library_path, get_runtime_library_path
 from .provider.onnx_session import model_session as _model_session
@@ -84,5 +85,6 @@ def profile(counters: bool = False) -> "_Recording":
     return Recording(counters)
 
 
+_defer_sympy()
 _open_models_with(_model_session)
 _install_provider()

@@ -72,6 +72,10 @@ def replacing(target: Path, mode: int | None = None, *, synced: bool = True) -> 
             if synced:
                 _sync(file.fileno())
         os.replace(beside, target)
+    except OSError as error:
+        if error.filename in (beside, str(beside)):  # the name that the caller knows
+            error.filename = str(target)
+        raise
     finally:
         with suppress(OSError):
             beside.unlink()

@@ -342,6 +342,10 @@ CODES: dict[str, Code] = {
     "E44005": Code("There is no flag [--%s].%s", "ascend-prof msprof --help lists them."),
     "E44006": Code("The bundles can't be compared: they give %s.", "Compare bundles of the same model."),
     "E44007": Code("[%s] is no baseline.", "Write one with `ascend-prof gate --record=B.json M.om`."),
+    "E44009": Code(
+        "Time on [%s] can't be modelled: no public source says its clock.",
+        "Name a chip whose clock is known: Ascend910A, 910B, 910B1, 910B2, 910B2C, 910B3, 910B4.",
+    ),
     "E44008": Code("ascend-atc failed: %s", "Run it with the command shown."),
     # --- programs of ACL: aclruntime, ais_bench, msame
     "E45001": Code("The value of [--%s] is invalid: %s.", "--help has the options."),
@@ -410,6 +414,7 @@ CODES: dict[str, Code] = {
     ),
     "E50051": Code("The native code of [%s] isn't running: %s.", "Try again later."),
     "E50052": Code("[%s] can't be read: %s.", "Give the server's user the right to read it."),
+    "E50053": Code("There is no whole profile of the request: %s.", "The server's log has more."),
     "E50060": Code("Argument [%s] of the deployment is refused: %s.", "See ascend_ep.serving.ray.app."),
 }
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from ascend_ep.element_types import BFLOAT16, ELEMENT_TYPES, FLOAT32, FLOAT64
 from ascend_ep.errors import AscendError, did_you_mean
+from ascend_ep.opdef.jsontext import strict_json
 
 LIMIT = 16 << 20  # bytes of a list
 
@@ -104,13 +105,9 @@ def read_operators(path: str) -> list[OpDesc]:
     if len(data) > LIMIT:
         raise AscendError("E10025", path, f"it has more than {LIMIT} bytes")
     try:
-        root = json.loads(data)
-    except json.JSONDecodeError as error:
-        raise AscendError(
-            "E10025", path, f"line {error.lineno}, column {error.colno}: {error.msg}"
-        ) from error
-    except (UnicodeDecodeError, RecursionError) as error:
-        raise AscendError("E10025", path, "it is no text, or nested too deeply") from error
+        root = strict_json(data)
+    except ValueError as error:
+        raise AscendError("E10025", path, error) from error
     if not isinstance(root, list) or not all(isinstance(entry, dict) for entry in root):
         raise AscendError("E10025", path, "it must be a list of operators, [{...}, ...]")
     if not root:

@@ -5,7 +5,7 @@ Of 310P2, P4, P5, P7 and 910ProB only the family is known; they are given its si
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ascend_ep.errors import AscendError, nearest
 
@@ -15,7 +15,8 @@ KIB, MIB = 1 << 10, 1 << 20
 @dataclass(frozen=True)
 class Soc:
     """Cores and memory in bytes; every chip moves its unified buffer in blocks of `block` bytes. `hbm` is
-    what tiling is told of, not a fact of the configuration files."""
+    what tiling is told of, not a fact of the configuration files. `mhz`: of the cores; 0 where no public
+    source says it."""
 
     name: str
     ai_cores: int
@@ -28,6 +29,7 @@ class Soc:
     l0a: int = 64 * KIB
     l0b: int = 64 * KIB
     hbm: int = 64 << 30
+    mhz: int = 0
 
     @property
     def is_second_generation(self) -> bool:
@@ -54,8 +56,19 @@ def _family(names: str, ai: int, vector: int, ub: int, l1: int, l0c: int, l2: in
     return [Soc(f"Ascend{name}", ai, vector, ub, l1, l0c, l2) for name in names.split()]
 
 
+#: MHz, in public: cube_freq of the configuration files; of Ascend910B3 what npu-smi reports.
+_CLOCKS = {
+    "Ascend910A": 1000,
+    "Ascend910B": 900,
+    "Ascend910B1": 1850,
+    "Ascend910B2": 1800,
+    "Ascend910B2C": 1800,
+    "Ascend910B3": 1800,
+    "Ascend910B4": 1500,
+}
+
 SOCS: dict[str, Soc] = {
-    soc.name: soc
+    soc.name: replace(soc, mhz=_CLOCKS.get(soc.name, 0))
     for family in (
         _family("310", 2, 0, 253952, MIB, 256 * KIB, 8 * MIB),
         _family("310B1 310B2 310B3 310B4", 1, 1, 253952, MIB, 128 * KIB, 4 * MIB),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ascend_ep.cli.atc_log import warn
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.fusion_rules import GRAPH, KERNEL
+from ascend_ep.opdef.jsontext import strict_json
 
 if TYPE_CHECKING:
     from ascend_ep.graph.fusion.ledger import Outcome
@@ -50,19 +51,10 @@ def read_switches(path: Path) -> Switches:
 
 
 def _from_json(path: Path, text: str) -> Switches:
-    def once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-        for name, count in Counter(name for name, _ in pairs).items():
-            if count > 1:
-                raise _refusal(path, f"The key {name!r} occurs {count} times in one map.")
-        return dict(pairs)
-
     try:
-        root = json.loads(text, object_pairs_hook=once)
-    except json.JSONDecodeError as error:
-        reason = f"Line {error.lineno}, column {error.colno}: {error.msg}."
-        raise _refusal(path, reason) from error
-    except RecursionError as error:
-        raise _refusal(path, "It is nested too deeply.") from error
+        root = strict_json(text, once=True)
+    except ValueError as error:
+        raise _refusal(path, f"It is no JSON: {error}.") from error
     groups = _map(path, _map(path, root, "the file").get("Switch"), "Switch")
     made: Switches = {}
     for group, switches in groups.items():

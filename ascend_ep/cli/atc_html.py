@@ -50,7 +50,7 @@ def page(conversion: Conversion, om: str, size: int) -> str:
             "<!doctype html>",
             '<html lang="en"><head><meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{html.escape(om)}</title><style>{STYLE}</style></head><body>",
+            f"<title>{html.escape(om)}</title><style>{STYLE}</style></head><body><main>",
             f"<h1>{html.escape(om)}</h1><p>{said}</p>",
             f'<p class="dim">{html.escape(meta.get("producer", ""))} · {html.escape(conversion.where)}</p>',
             '<p class="key dim">Boxes:<i style="background:var(--native)"></i>runs natively'
@@ -68,7 +68,7 @@ def page(conversion: Conversion, om: str, size: int) -> str:
             _weights(conversion.plan),
             "<h2>Memory of temporaries</h2>",
             _arena(om),
-            "</body></html>",
+            "</main></body></html>",
         ]
     )
 

@@ -29,7 +29,7 @@ from ascend_ep.errors import AscendError
 from ascend_ep.runtime.profiles import COLUMNS
 
 if TYPE_CHECKING:
-    from ascend_ep.cann.aipp_config import AippOp
+    from ascend_ep.cann.aipp.config import AippOp
     from ascend_ep.compiler.convert_options import ConvertOptions
 
 Given = Mapping[str, str]
@@ -218,6 +218,6 @@ def aipp_ops(given: Given) -> list[AippOp]:
     """The aipp_op blocks of --insert_op_conf."""
     if not given.get("insert_op_conf"):
         return []
-    from ascend_ep.cann.aipp_config import read_aipp
+    from ascend_ep.cann.aipp.config import read_aipp
 
     return read_aipp(existing(given["insert_op_conf"]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ascend_ep.cli.atc_log import warn
 from ascend_ep.errors import AscendError, did_you_mean
 from ascend_ep.opdef.dtypes import FLOAT16
+from ascend_ep.opdef.jsontext import strict_json
 
 if TYPE_CHECKING:
     from ascend_ep.compiler.conversion import Conversion
@@ -180,11 +180,9 @@ def _mixlist(path: str) -> Any:
         return AscendError("E10001", path, flag, reason, details=[f"its form: {MIXLIST_FORM}"])
 
     try:
-        root = json.loads(_text(path, flag))
-    except json.JSONDecodeError as error:
-        raise refuse(f"Line {error.lineno}, column {error.colno}: {error.msg}.") from error
-    except RecursionError as error:
-        raise refuse("It is nested too deeply.") from error
+        root = strict_json(_text(path, flag))
+    except ValueError as error:
+        raise refuse(f"It is no JSON: {error}.") from error
     if not isinstance(root, dict):
         raise refuse("It is no map of lists.")
     added: dict[str, list[str]] = {name: [] for name in LISTS}

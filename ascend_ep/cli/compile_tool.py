@@ -5,9 +5,12 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +29,8 @@ _WITH_VALUE = re.compile(
 )
 #: What says which list of included files is made.
 _LISTED = ("-MD", "-MMD", "-MF", "-MT", "-MQ", "-MP", "-MG")
+#: Response files within response files.
+_NESTED = 10
 #: Commands with these make no object.
 _OTHERS = ("-E", "-S", "-M", "-MM", "-fsyntax-only", "-###")
 
@@ -49,11 +54,11 @@ class Compilation:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit status; a compiler that is left alone takes its place."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if not words:
+    if not words or words[0].startswith(("-", "@")):
         print("usage: asc_compile COMPILER FLAG...", file=sys.stderr)
         return WRONG_USAGE
-    one = compilation(words)
-    if one is None:
+    one = compilation(_expanded(words))
+    if one is None or shutil.which(words[0]) is None:
         return _compiler(words)
     from ascend_ep.codegen.header_text import HEADERS
     from ascend_ep.opbuild.ascendc.cpp import asks_for_more, compile_for_cores, sources_of
@@ -82,7 +87,13 @@ def compilation(words: Sequence[str]) -> Compilation | None:
     plain = [word for word, value in pairs if value is None]
     named = [w for w in plain if w.endswith(_SUFFIXES) and not w.startswith("-") and Path(w).is_file()]
     languages = {v or w[2:] for w, v in pairs if w == "-x" or (w.startswith("-x") and w != "-x")}
-    if "-c" not in plain or set(plain) & set(_OTHERS) or len(named) != 1 or languages - {"c++"}:
+    if (
+        "-c" not in plain
+        or "-o" in plain
+        or set(plain) & set(_OTHERS)
+        or len(named) != 1
+        or languages - {"c++"}
+    ):
         return None
     results = [v or w[2:] for w, v in pairs if w.startswith("-o")]
     target = Path(results[-1] if results else f"{Path(named[0]).stem}.o")
@@ -92,6 +103,18 @@ def compilation(words: Sequence[str]) -> Compilation | None:
             continue
         flags += [word] if value is None else [word, value]
     return Compilation(list(words[:first]), named[0], target, flags, _listed(pairs, target))
+
+
+def _expanded(words: Sequence[str], depth: int = 0) -> list[str]:
+    """The command line with what its response files (@file) say; one that can't be read is the compiler's."""
+    made: list[str] = []
+    for word in words:
+        inner: list[str] | None = None
+        if word.startswith("@") and depth < _NESTED:
+            with suppress(OSError, ValueError):
+                inner = shlex.split(Path(word[1:]).read_text(encoding="utf-8", errors="surrogateescape"))
+        made += [word] if inner is None else _expanded(inner, depth + 1)
+    return made
 
 
 def _paired(words: Sequence[str]) -> Iterator[tuple[str, str | None]]:

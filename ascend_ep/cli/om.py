@@ -196,7 +196,7 @@ def bench(given: argparse.Namespace) -> tuple[Found, str, bool]:
 
 
 def diff(given: argparse.Namespace) -> tuple[Found, str, bool]:
-    from ascend_ep.compiler.aipp.aipp import source_inputs
+    from ascend_ep.cann.aipp.inserting import source_inputs
     from ascend_ep.graph.reference import reference_run
     from ascend_ep.opdef.registry import Registry
     from ascend_ep.runtime.comparison import compare

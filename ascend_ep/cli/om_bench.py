@@ -20,7 +20,7 @@ from ascend_ep.runtime.executor import Executor
 from ascend_ep.runtime.native_partition import NativePartition
 from ascend_ep.runtime.options import SessionOptions
 from ascend_ep.runtime.profile import Profile
-from ascend_ep.runtime.session import InferenceSession
+from ascend_ep.runtime.session import InferenceSession, open_with_threads
 
 Found = dict[str, Any]
 #: Loads of which the median is shown.
@@ -43,13 +43,13 @@ class Trial:
     seconds: float
 
     def options(self) -> SessionOptions:
+        """Of host partitions; native ones have what their model was opened with."""
         options = SessionOptions()
         options.intra_op_num_threads = self.threads
         return options
 
     def open(self) -> InferenceSession:
-        given = [{"trust": self.trust}] if self.trust else None
-        return InferenceSession(self.path, self.options(), ["AscendEP"] if given else None, given)
+        return open_with_threads(self.path, self.threads, **({"trust": self.trust} if self.trust else {}))
 
 
 def bench(trial: Trial, profile: bool) -> Found:

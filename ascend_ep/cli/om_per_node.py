@@ -72,7 +72,7 @@ def options_of(
     path: str, session: InferenceSession, model: onnx.ModelProto, registry: Registry
 ) -> ConvertOptions:
     """The conversion that made a bundle, as its metadata tell."""
-    from ascend_ep.compiler.aipp.aipp import stored
+    from ascend_ep.cann.aipp.inserting import stored
     from ascend_ep.compiler.convert_options import ConvertOptions
     from ascend_ep.compiler.precision.implementation_modes import FastOperators
     from ascend_ep.compiler.precision.precision import PrecisionLists

@@ -54,6 +54,9 @@ def add_flags(command: argparse.ArgumentParser) -> None:
     command.add_argument("--weight_bits", type=int, default=8, metavar="8|4", help="4: weights alone")
     command.add_argument("--block_size", type=int, default=32, metavar="N", help="rows to a scale, of 4 bits")
     command.add_argument("--gptq", action="store_true", help="round weights of products as GPTQ does")
+    command.add_argument(
+        "--bias_correction", choices=BOOLEANS, default="true", help="take the mean error of a channel off"
+    )
     command.add_argument("--skip_layers", default="", metavar="NAME;NAME", help="nodes that stay float")
     command.add_argument("--skip_layer_types", default="", metavar="TYPE;TYPE", help="operators that do")
     command.add_argument("--custom_op_info", action="append", default=[], metavar="FILE")
@@ -112,7 +115,7 @@ def _settings(given: argparse.Namespace) -> Any:
     from ascend_ep.accuracy.quantization.settings import Settings
 
     values = {f.name: getattr(given, f.name) for f in fields(Settings)}
-    for name in ("activation_offset", "channel_wise"):
+    for name in ("activation_offset", "channel_wise", "bias_correction"):
         values[name] = BOOLEANS[values[name]]
     for name in ("skip_layers", "skip_layer_types"):
         values[name] = frozenset(_words(values[name]))

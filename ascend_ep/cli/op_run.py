@@ -73,6 +73,7 @@ def add_run_command(commands: Any) -> None:
     )
     add("--no-check", action="store_true", help="values only, at full speed")
     add("--seconds", type=float, default=60, help="how long it may run (default: 60)")
+    add("--model-time", action="store_true", help="say what it takes at least on the chip, by a model")
     add(
         "--soc_version",
         metavar="CHIP",
@@ -129,6 +130,8 @@ def run_command(given: argparse.Namespace, environ: Mapping[str, str]) -> None:
     request, golden = kernel_request(given, given.files)
     made = run_kernel(request)
     _print_run(made, request)
+    if given.model_time:
+        _print_model(made, request)
     for name, array in zip(made.names, made.answer.outputs, strict=False):
         _say("output", f"{name} {_shape_text(array)}{_written(given.output, name, array)}")
     if made.answer.failed:
@@ -271,6 +274,31 @@ def _print_run(made: Run, request: RunRequest) -> None:
         _say(word, f"{Path(place).name + ': ' if place else ''}{text}")
         if shown := source_line(place, files):
             _say("", f"    {shown}")
+
+
+def _print_model(made: Run, request: RunRequest) -> None:
+    """What the kernel takes at least on the chip, by what its cores counted. Raises E44009 and E43103."""
+    from ascend_ep.cann.chip_rates import chip_rates
+    from ascend_ep.opbuild.ascendc.call_request import WORK_KINDS
+
+    rates, work = chip_rates(request.soc), made.answer.work
+    if work is None:
+        raise AscendError("E43103", "model-time", "no-check", "only checked runs count what a kernel does")
+    most, whole = dict(zip(WORK_KINDS, work.most, strict=True)), dict(zip(WORK_KINDS, work.all, strict=True))
+    moved = whole["read"] + whole["written"]
+    times = rates.kernel_times(
+        work.cores, most["scalar"], most["vector"], most["read"] + most["written"], moved
+    )
+    cube = "; its matrix products are not in it" if whole["cube"] else ""
+    _say(
+        "model",
+        f"{request.soc.name}: at least {1e6 * times.overlapped:.4g} us, {1e6 * times.in_turn:.4g} us if its "
+        f"units take turns{cube}",
+    )
+    units = ", ".join(
+        f"{unit} {1e6 * getattr(times, unit):.4g} us" for unit in ("scalar", "vector", "memory")
+    )
+    _say("", f"{units}; {whole['scalar']} scalar accesses, {whole['vector']} repeats, {moved} bytes moved")
 
 
 def _all_files(request: RunRequest) -> list[Path]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from ascend_ep.cli.command import Parser, command
 from ascend_ep.cli.prof_advise import add_advise
-from ascend_ep.cli.prof_collect import collect
+from ascend_ep.cli.prof_collect import collect, model_rates
 from ascend_ep.cli.prof_dash import add_profdash
 from ascend_ep.cli.prof_gate import add_gate
 from ascend_ep.cli.prof_msadvisor import main as msadvisor
@@ -62,6 +62,7 @@ def add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     )
     command.add_argument("--aic-metrics", default="", metavar="GROUP", help="as msprof's")
     command.add_argument("--quiet", action="store_true", help="print no table")
+    add_model(command)
     command.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND ...")
     command.set_defaults(run=run)
 
@@ -71,6 +72,7 @@ def add_analyze(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     command = commands.add_parser("analyze", help=text, description=text[0].upper() + text[1:] + ".")
     command.add_argument("folder", metavar="DIR", help="a folder PROF_..., or one that holds some")
     command.add_argument("--json", action="store_true", help="print JSON")
+    add_model(command)
     command.set_defaults(run=analyze)
 
 
@@ -85,14 +87,23 @@ def add_export(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         default="text",
         help="msprof's files, or a folder ..._ascend_pt as the PyTorch profiler for Ascend writes it",
     )
+    add_model(command)
     command.set_defaults(run=export)
+
+
+def add_model(command: argparse.ArgumentParser) -> None:
+    """The flags of the columns that a model of a chip fills."""
+    add = command.add_argument
+    add("--model-time", action="store_true", help="say what calls take at least on --soc_version, by a model")
+    add("--soc_version", default="", metavar="CHIP", help="the chip of --model-time")
 
 
 def run(given: argparse.Namespace) -> int:
     command = given.command[1:] if given.command[:1] == ["--"] else given.command
     if not command:
         raise AscendError("E10004", "application", fix="ascend-prof run --output=DIR -- COMMAND ...")
-    return collect(command, given.output, given.aic_metrics, given.counters, given.storage_limit, given.quiet)
+    limit, rates = given.storage_limit, model_rates(given.model_time, given.soc_version)
+    return collect(command, given.output, given.aic_metrics, given.counters, limit, given.quiet, rates)
 
 
 def analyze(given: argparse.Namespace) -> int:
@@ -100,7 +111,8 @@ def analyze(given: argparse.Namespace) -> int:
     from ascend_ep.profiling.profile import open_profile
 
     profile = open_profile(given.folder)
-    print(tables.as_json(profile) if given.json else tables.text(profile, sys.stdout.isatty()))
+    rates = model_rates(given.model_time, given.soc_version)
+    print(tables.as_json(profile, rates) if given.json else tables.text(profile, sys.stdout.isatty(), rates))
     return 0
 
 
@@ -114,7 +126,8 @@ def export(given: argparse.Namespace) -> int:
     if given.type == "pytorch":
         written = [write_torch_files(profile)]
     else:
-        written = write_files(profile, given.aic_metrics or DEFAULT)
+        rates = model_rates(given.model_time, given.soc_version)
+        written = write_files(profile, given.aic_metrics or DEFAULT, rates)
     print(*written, sep="\n")
     return 0
 

@@ -4,12 +4,36 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ascend_ep.errors import AscendError
 
+if TYPE_CHECKING:
+    from ascend_ep.cann.chip_rates import ChipRates
+
+
+def model_rates(wanted: bool, chip: str) -> ChipRates | None:
+    """What --model-time and --soc_version ask for. Raises AscendError E10004, E10001 and E44009."""
+    from ascend_ep.cann.chip_rates import chip_rates
+    from ascend_ep.cann.soc import find_soc
+
+    if not wanted:
+        if chip:
+            raise AscendError("E10004", "model-time", fix="--soc_version is the chip of --model-time.")
+        return None
+    if not chip:
+        raise AscendError("E10004", "soc_version", fix="Name the chip: --soc_version=Ascend910B3.")
+    return chip_rates(find_soc(chip))
+
 
 def collect(
-    command: Sequence[str], output: str, metrics: str, counters: bool, limit_mb: int, quiet: bool
+    command: Sequence[str],
+    output: str,
+    metrics: str,
+    counters: bool,
+    limit_mb: int,
+    quiet: bool,
+    rates: ChipRates | None = None,
 ) -> int:
     """Runs the command, writes msprof's files, prints the tables; returns the command's exit status."""
     from ascend_ep.profiling import tables
@@ -29,7 +53,7 @@ def collect(
         reason = "no model ran in it, in this or any process that it began"
         print(AscendError("E44004", " ".join(command), reason), file=sys.stderr)
         return made.status or 1
-    write_files(profile, metrics or DEFAULT)
+    write_files(profile, metrics or DEFAULT, rates)
     if not quiet:
-        print(tables.text(profile, sys.stdout.isatty()))
+        print(tables.text(profile, sys.stdout.isatty(), rates))
     return made.status

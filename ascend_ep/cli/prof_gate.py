@@ -78,11 +78,8 @@ def gate(given: argparse.Namespace) -> int:
 
 
 def open_bundle(path: Path, threads: int) -> Any:
-    from ascend_ep.runtime.options import SessionOptions
-    from ascend_ep.runtime.session import InferenceSession
+    from ascend_ep.runtime.session import open_with_threads
 
     if not path.is_file():
         raise AscendError("E10410", path)
-    options = SessionOptions()
-    options.intra_op_num_threads = threads
-    return InferenceSession(path, options)
+    return open_with_threads(path, threads)

@@ -10,8 +10,12 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ascend_ep.errors import AscendError, nearest
+
+if TYPE_CHECKING:
+    from ascend_ep.cann.chip_rates import ChipRates
 
 #: Switches whose content a trace always has.
 ALWAYS = {"ai-core", "task-time", "ascendcl", "model-execution", "runtime-api"}
@@ -27,10 +31,19 @@ NOTHING = {
 }
 OURS = {
     *("application", "output", "aic-metrics", "export", "analyze", "parse", "query", "type", "storage-limit"),
-    *("clear", "help", "environment", "python-path"),
+    *("clear", "help", "environment", "python-path", "model-time", "soc_version"),
 }
 #: Flags whose value may be the next word.
-VALUED = {"application", "output", "aic-metrics", "type", "storage-limit", "environment", "python-path"}
+VALUED = {
+    "application",
+    "output",
+    "aic-metrics",
+    "type",
+    "storage-limit",
+    "environment",
+    "python-path",
+    "soc_version",
+}
 
 
 def main(words: Sequence[str]) -> int:
@@ -91,7 +104,13 @@ def _run(command: list[str], output: str, flags: dict[str, str]) -> int:
         if not given:
             raise AscendError("E10001", setting, "--environment", "Write NAME=VALUE, several with ;.")
         os.environ[name] = value
-    return collect(command, output, flags.get("aic-metrics", ""), True, int(limit or 0), quiet=False)
+    return collect(command, output, flags.get("aic-metrics", ""), True, int(limit or 0), False, _rates(flags))
+
+
+def _rates(flags: dict[str, str]) -> ChipRates | None:
+    from ascend_ep.cli.prof_collect import model_rates
+
+    return model_rates(flags.get("model-time", "off") in ("on", ""), flags.get("soc_version", ""))
 
 
 def _export(folder: str, flags: dict[str, str]) -> int:
@@ -106,7 +125,8 @@ def _export(folder: str, flags: dict[str, str]) -> int:
     kind = flags.get("type", "text")
     if kind not in ("text", "db"):
         raise AscendError("E10001", kind, "--type", "The value must be text or db.")
-    written = write_files(profile, flags.get("aic-metrics", "") or DEFAULT) if kind == "text" else []
+    metrics = flags.get("aic-metrics", "") or DEFAULT
+    written = write_files(profile, metrics, _rates(flags)) if kind == "text" else []
     if "analyze" in flags:
         written.append(write_findings(findings(profile, measure()), profile.folder / OUTPUT))
     print(*written, write_database(profile), sep="\n")

@@ -7,6 +7,7 @@ import contextlib
 import logging
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from ascend_ep.cann.log_files import LogFiles
 from ascend_ep.errors import AscendError
@@ -53,10 +54,25 @@ def _run(settings: Settings, check: bool) -> None:
         from uvloop import new_event_loop
 
     async def serve() -> None:
-        await Server(settings).run(lambda server: print(*server.addresses, sep="\n", flush=True))
+        await Server(settings, export_profile).run(
+            lambda server: print(*server.addresses, sep="\n", flush=True)
+        )
 
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(_check(settings) if check else serve())
+
+
+def export_profile(folder: Path) -> bool:
+    """Writes msprof's files of a request's profile; False when nothing was recorded. Raises AscendError."""
+    from ascend_ep.profiling.export import write_files
+    from ascend_ep.profiling.metrics import DEFAULT
+    from ascend_ep.profiling.profile import open_profile
+
+    profile = open_profile(folder)
+    if not any(len(process.runs) or process.spans for process in profile.processes):
+        return False
+    write_files(profile, DEFAULT)
+    return True
 
 
 async def _check(settings: Settings) -> None:

@@ -181,6 +181,13 @@ FLAGS: tuple[Flag, ...] = (
     Flag(_LOG, "log-requests", "bool", "log_requests", "a line for every request; failures have one always"),
     Flag(_LOG, "otel-endpoint", "text", "otel_endpoint", "send spans there, by OTLP over HTTP (extra otel)"),
     Flag(_LOG, "otel-sample", "share", "otel_sample", "of the requests that come without a trace"),
+    Flag(
+        _LOG,
+        "profile-dir",
+        "path",
+        "profile_dir",
+        "take requests with the header ascend-profile: 1, and write what ran for them here, as ascend-prof",
+    ),
     Flag(_END, "exit-timeout-secs", "seconds", "exit_timeout", "for requests in flight at the end"),
     Flag(
         _END,

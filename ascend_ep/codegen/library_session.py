@@ -9,8 +9,7 @@ from ascend_ep.plan.node_view import Operand
 from ascend_ep.plan.plan import Edge, Native, NativePartition, Plan, Ref
 from ascend_ep.plan.plan_builder import PlanBuilder
 from ascend_ep.plan.writing.writer import write_bytes
-from ascend_ep.runtime.options import SessionOptions
-from ascend_ep.runtime.session import InferenceSession
+from ascend_ep.runtime.session import InferenceSession, open_with_threads
 
 from .compiled_library import CompiledLibrary
 from .symbols import loadable
@@ -52,7 +51,4 @@ def library_session(
         written.append((plan.edges[-1], ref))
     builder.emit_native(Native(f"{library.symbol}.so", str(library.path)), library.op_type, refs, outs, {})
     plan.partitions.append(NativePartition("p0", builder.values, builder.insns, read, written))
-    options = SessionOptions()
-    options.intra_op_num_threads = threads
-    trusted = {"trust": f"sha256:{library.sha256}"}
-    return InferenceSession(write_bytes(plan, _MODEL_DEF), options, providers=[("AscendEP", trusted)])
+    return open_with_threads(write_bytes(plan, _MODEL_DEF), threads, trust=f"sha256:{library.sha256}")

@@ -18,12 +18,12 @@ from ascend_ep.graph.partition import Partition
 from ascend_ep.graph.setbacks import of_node, optional, step
 from ascend_ep.opdef.constraints import Constraint, OrOne
 from ascend_ep.opdef.dims import Dim, DimExpr, symbol, symbols
+from ascend_ep.plan.dump import OFF, Dump
 from ascend_ep.plan.plan import MAX_RANK, Edge, HostPartition, NativePartition, Plan, Ref, SymbolRange
 from ascend_ep.plan.value_uses import needed_symbols
 from ascend_ep.plan.writing.host_model import host_model
 
 from .claims import Claims
-from .dump import OFF, Dump
 from .lowering import Lowering, PlanBuilder, Unsupported, lower_node
 from .pipeline import PARTITION, LoweredPartition, run_stage
 from .semantics import Semantics, operand

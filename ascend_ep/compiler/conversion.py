@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 import onnx_ir as ir
 
-from ascend_ep.compiler.aipp.aipp_image import Preprocessing
+from ascend_ep.cann.aipp.preprocessing import Preprocessing
 from ascend_ep.compiler.precision.implementation_modes import GELU_BOUND
 from ascend_ep.compiler.precision.precision import (
     BFLOAT16_PRODUCTS,

@@ -13,8 +13,8 @@ from functools import partial
 
 import onnx_ir as ir
 
+from ascend_ep.cann.aipp.inserting import dynamic_metadata, insert_aipp, insert_stored, metadata
 from ascend_ep.cann.soc import Soc, find_soc
-from ascend_ep.compiler.aipp.aipp import dynamic_metadata, insert_aipp, insert_stored, metadata
 from ascend_ep.compiler.custom_ops.library_trials import try_libraries
 from ascend_ep.compiler.custom_ops.native_op import FormulaCode
 from ascend_ep.compiler.custom_ops.notices import say_broken_proofs, say_idle_keys, say_unused
@@ -34,6 +34,7 @@ from ascend_ep.graph.setbacks import Setback, optional, persevere, step
 from ascend_ep.graph.shape_inference import infer_believing, infer_facts
 from ascend_ep.graph.sizes_from_data import may_believe
 from ascend_ep.opdef.registry import Registry
+from ascend_ep.plan.dump import MODEL, OFF, Dump, model_text
 from ascend_ep.plan.plan import Plan, SymbolRange
 from ascend_ep.plan.writing.origin import origin
 
@@ -42,7 +43,6 @@ from .assembly import Assembly
 from .claims import NATIVE, NOT_LOWERED, Claims, check_hosts
 from .conversion import Conversion
 from .convert_options import ConvertOptions, Source
-from .dump import MODEL, OFF, Dump, model_text
 from .origins import SourceNames, note_origins
 from .outputs import cast_outputs, read_half_inputs, select_outputs
 from .partition_table import partition_table

@@ -10,8 +10,8 @@ from pathlib import Path
 import onnx
 import onnx_ir as ir
 
-from ascend_ep.cann.aipp_config import AippOp
-from ascend_ep.compiler.aipp.aipp_image import Preprocessing
+from ascend_ep.cann.aipp.config import AippOp
+from ascend_ep.cann.aipp.preprocessing import Preprocessing
 from ascend_ep.compiler.precision.implementation_modes import FastOperators
 from ascend_ep.compiler.precision.precision import PrecisionLists
 from ascend_ep.graph.external_data import MemoryReader

@@ -21,12 +21,12 @@ from ascend_ep.graph.passes.pipeline import MODEL_STAGES
 from ascend_ep.graph.passes.stage import Pass, Stage
 from ascend_ep.graph.setbacks import optional
 from ascend_ep.opdef.registry import Registry
+from ascend_ep.plan.dump import MODEL, OFF, Dump, model_text, partition_text, plan_text
 from ascend_ep.plan.plan import NativePartition, Plan
 from ascend_ep.plan.plan_check import check_partition, check_plan
 from ascend_ep.plan.value_uses import needed_symbols
 
 from .convert_options import ConvertOptions
-from .dump import MODEL, OFF, Dump, model_text, partition_text, plan_text
 from .precision.precision import BFLOAT16_PRODUCTS, FLOAT32_PRODUCTS
 from .precision.precision_pass import apply_precision, is_needed
 from .rewrites.byte_binary import combine_bytes

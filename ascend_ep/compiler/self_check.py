@@ -13,7 +13,7 @@ import onnx
 import onnx_ir as ir
 from numpy.typing import NDArray
 
-from ascend_ep.compiler.aipp.aipp_image import Preprocessing
+from ascend_ep.cann.aipp.preprocessing import Preprocessing
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.facts import Facts
 from ascend_ep.opdef import dtypes

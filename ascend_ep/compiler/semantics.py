@@ -16,7 +16,8 @@ from ascend_ep.compiler.custom_ops.native_op import lower_library
 from ascend_ep.errors import AscendError, nearest
 from ascend_ep.graph.facts import Fact, Facts
 from ascend_ep.graph.naming import label
-from ascend_ep.opdef.definition import Formula, Kernel, Library, OpDef, Source, canonical_domain
+from ascend_ep.graph.shapes.schema_types import find_schema
+from ascend_ep.opdef.definition import Formula, Kernel, Library, OpDef, Source, canonical_domain, is_legacy
 from ascend_ep.opdef.output_types import set_library_inference
 from ascend_ep.opdef.registry import Registry
 
@@ -164,12 +165,9 @@ def operand(value: ir.Value, fact: Fact) -> Operand:
 
 
 def is_onnx_operator(node: ir.Node, version: int) -> bool:
-    """Whether ONNX itself has this operator at this opset version."""
-    try:
-        onnx.defs.get_schema(node.op_type, version, canonical_domain(node.domain))
-    except onnx.defs.SchemaError:
-        return False
-    return True
+    """Whether ONNX itself, or onnxruntime in its name, has this operator at this opset version."""
+    key = (canonical_domain(node.domain), node.op_type, version)
+    return find_schema(key[0], key[1], version) is not None or is_legacy(*key)
 
 
 def _or_body(function: Lowering, body: Lowering) -> Lowering:

@@ -16,10 +16,11 @@ from google.protobuf.message import DecodeError
 
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.external_data import ExternalFiles, MemoryReader
-from ascend_ep.graph.old_opsets import modernised
+from ascend_ep.graph.old_opsets import OLDEST_READ, modernised
 from ascend_ep.graph.partition import used_values
 from ascend_ep.graph.proto_checks import Limits, check_model, node_tensors
 from ascend_ep.graph.shapes.foreign import is_foreign
+from ascend_ep.opdef.definition import EARLY, version_in_force
 
 #: the most protobuf can hold
 MAX_MODEL_BYTES = 2**31 - 1
@@ -55,6 +56,7 @@ def load_model(
         model = ir.from_proto(proto)
     except (ir.serde.SerdeError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise AscendError("E10041", where, _innermost(error)) from error
+    _date_early_operators(model)
     for graph in (model.graph, *model.graph.subgraphs()):
         _attach_external(graph, files)
         _drop_constant_inputs(graph)
@@ -65,6 +67,16 @@ def load_model(
         except ValueError as error:
             raise AscendError("E10041", where, f"the graph has a cycle ({error})") from None
     return model
+
+
+def _date_early_operators(model: ir.Model) -> None:
+    """Nodes of operators that ONNX has only in later sets than the model's get the first of its versions."""
+    graphs: list[ir.Graph | ir.Function] = [model.graph, *model.functions.values()]
+    for graph in graphs:
+        version = graph.opset_imports.get("", OLDEST_READ)
+        for node in ir.traversal.RecursiveGraphIterator(graph) if version < max(EARLY.values()) else ():
+            if (since := version_in_force(node.domain, node.op_type, version)) != version:
+                node.version = since
 
 
 def _read(

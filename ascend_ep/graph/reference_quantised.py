@@ -43,10 +43,10 @@ class _Quantised(OpRun):
     result = 3
 
     def _run(self, *given: Any, **attributes: Any) -> tuple[Any]:
-        given = (*given, *[None] * (8 - len(given)))
+        given = (*given, *[None] * (9 - len(given)))
         floats = [_float(*given[i : i + 3]) for i in self._operands(given)]
         scale, zero = given[self.result], given[self.result + 1]
-        kind = np.dtype(np.uint8) if zero is None else zero.dtype
+        kind = (given[self._operands(given)[0]] if zero is None else zero).dtype
         steps = np.rint(self.compute(floats, attributes) / scale) + (0 if zero is None else zero)
         limits = np.iinfo(kind)
         return (np.clip(steps, limits.min, limits.max).astype(kind),)
@@ -109,6 +109,16 @@ class QLinearSoftmax(_Quantised):
         return powers / powers.sum(axis=axes, keepdims=True)
 
 
+class QLinearWhere(_Quantised):
+    operands, result = (1, 4), 7
+
+    def _run(self, *given: Any, **attributes: Any) -> tuple[Any]:
+        return super()._run(*given, condition=given[0], **attributes)
+
+    def compute(self, x: list[Any], a: dict[str, Any]) -> Any:
+        return np.where(a["condition"], x[0], x[1])
+
+
 class QLinearConcat(_Quantised):
     result = 0
 
@@ -132,4 +142,5 @@ QUANTISED_OPS: tuple[type[OpRun], ...] = (
     QLinearMul,
     QLinearSigmoid,
     QLinearSoftmax,
+    QLinearWhere,
 )

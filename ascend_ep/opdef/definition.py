@@ -170,3 +170,27 @@ OWN_DOMAIN = "ascend_ep"
 def canonical_domain(domain: str) -> str:
     """ONNX's two spellings of the default domain are one."""
     return "" if domain == "ai.onnx" else domain
+
+
+#: Operators of ONNX's domain that onnxruntime has in older operator sets, too; and the first of ONNX's sets
+#: that has them, with the meaning that they have there.
+EARLY = {"LayerNormalization": 17, "ThresholdedRelu": 10}
+
+#: onnxruntime's own in ONNX's domain, up to the operator set that has another form of them, or none.
+LEGACY = {"MeanVarianceNormalization": 9} | dict.fromkeys(
+    (
+        "Affine", "Crop", "DynamicSlice", "GRUUnit", "GivenTensorFill", "ImageScaler", "ParametricSoftplus",
+        "Scale", "ScaledTanh",
+    ),
+    10,
+)  # fmt: skip
+
+
+def version_in_force(domain: str, op_type: str, version: int) -> int:
+    """The operator set that says what a node means, of a model that imports `version` of its domain."""
+    return max(version, EARLY.get(op_type, 0)) if canonical_domain(domain) == "" else version
+
+
+def is_legacy(domain: str, op_type: str, version: int) -> bool:
+    """Whether onnxruntime alone has the operator at this version."""
+    return canonical_domain(domain) == "" and version < LEGACY.get(op_type, 0)

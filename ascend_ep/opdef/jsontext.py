@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from json.decoder import scanstring  # type: ignore[attr-defined]  # the C one is re-exported undeclared
 from pathlib import Path
@@ -72,6 +73,36 @@ def parse_document(text: str, source: str = "<text>") -> Document:
     if parser.at < len(text):
         raise parser.error("nothing may follow the value")
     return Document(value, source, parser.lines)
+
+
+def strict_json(data: str | bytes, once: bool = False) -> Any:
+    """One value of RFC 8259, whose numbers are finite. A key that is there twice has its last value, as CANN
+    takes it; with `once` it is refused. Raises ValueError."""
+
+    def finite(number: str) -> float:
+        if not math.isfinite(float(number)):
+            raise ValueError(f"{number} is no finite double")
+        return float(number)
+
+    def members(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if once and len(made) < len(pairs):
+            twice = next(k for k, n in Counter(k for k, _ in pairs).items() if n > 1)
+            raise ValueError(f"the key [{twice}] is given twice")
+        return made
+
+    try:
+        text = data if isinstance(data, str) else data.decode("utf-8-sig")
+        made = json.loads(text, parse_constant=finite, parse_float=finite, object_pairs_hook=members)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"byte {error.start} is not UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"line {error.lineno}, column {error.colno}: {error.msg}") from None
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if "\\u" in text and any(0xD800 <= ord(c) < 0xE000 for c in json.dumps(made, ensure_ascii=False)):
+        raise ValueError("a string has a lone surrogate")
+    return made
 
 
 def escape_pointer(key: str) -> str:

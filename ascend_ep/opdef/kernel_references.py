@@ -100,35 +100,6 @@ def topk(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
     return [np.moveaxis(values, -1, axis), np.moveaxis(index, -1, axis)]
 
 
-def unpack_bits(rows: Array, bits: int) -> npt.NDArray[np.uint8]:
-    """Integers of 2, 4 or 8 bits in rows of bytes, the lowest first: [N, bytes] -> [N, bytes*8/bits]."""
-    each = np.arange(0, 8, bits, dtype=np.uint8)
-    unpacked = np.asarray(rows).astype(np.uint8)[..., None] >> each & np.uint8((1 << bits) - 1)
-    return np.asarray(unpacked.reshape(len(rows), -1), dtype=np.uint8)
-
-
-def matmul_nbits(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
-    """A @ w + bias, w[k, n] = (q[n, k] - zero point)*scale with both for each block of K."""
-    a, packed, scales = (_required(inputs, i) for i in range(3))
-    points, bias = given(inputs, 3), given(inputs, 5)
-    if given(inputs, 4) is not None:
-        raise ValueError("g_idx is not supported")
-    k, n, bits, block = (int(attributes[name]) for name in ("K", "N", "bits", "block_size"))
-    blocks = -(-k // block)
-    if a.shape[-1] != k or packed.shape != (n, blocks, block * bits // 8) or scales.size != n * blocks:
-        raise ValueError(f"A {a.shape}, B {packed.shape} and scales {scales.shape} don't fit K={k}, N={n}")
-    if points is None:
-        zero = np.full((n, blocks), 1 << bits >> 1, np.float64)
-    elif points.size == n * blocks and points.dtype.kind == "f":
-        zero = points.reshape(n, blocks)
-    else:
-        zero = unpack_bits(points.reshape(n, -1), bits)[:, :blocks].astype(np.float64)
-    q = unpack_bits(packed.reshape(n, -1), bits).reshape(n, blocks, block).astype(np.float64)
-    w = ((q - zero[..., None]) * scales.reshape(n, blocks, 1)).reshape(n, -1)[:, :k]
-    y = a @ w.T
-    return [y if bias is None else y + bias]
-
-
 def aipp(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
     """Bytes with channels last into an image, as image/AIPP.json says."""
     x = _required(inputs, 0)
@@ -158,7 +129,6 @@ KERNEL_REFERENCES: dict[str, Reference] = {
     **QUANTISED_REFERENCES,
     "aipp": aipp,
     "contributed_rotary_embedding": contributed_rotary_embedding,
-    "matmul_nbits": matmul_nbits,
     "rope": rope,
     "topk": topk,
 }

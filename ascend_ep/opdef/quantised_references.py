@@ -97,9 +97,41 @@ def _dynamic(x: Array, weights: Array, scale: Array, zero: Array) -> Array:
     return dynamic_quantize_matmul([x, weights, np.asarray(scale), np.asarray(zero)], {})[0]
 
 
+def unpack_bits(rows: Array, bits: int) -> npt.NDArray[np.uint8]:
+    """Integers of 2, 4 or 8 bits in rows of bytes, the lowest first: [N, bytes] -> [N, bytes*8/bits]."""
+    each = np.arange(0, 8, bits, dtype=np.uint8)
+    unpacked = np.asarray(rows).astype(np.uint8)[..., None] >> each & np.uint8((1 << bits) - 1)
+    return np.asarray(unpacked.reshape(len(rows), -1), dtype=np.uint8)
+
+
+def matmul_nbits(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
+    """A @ w + bias, w[k, n] = (q[n, k] - zero point)*scale with both for each block of K, or for the block
+    that g_idx names."""
+    a, packed, scales = (np.asarray(inputs[i]) for i in range(3))
+    a, scales = a.astype(np.float64), scales.astype(np.float64)
+    points, order, bias = (given(inputs, i) for i in (3, 4, 5))
+    if points is not None and order is not None:
+        raise ValueError("there is no reference of zero points with g_idx")
+    k, n, bits, block = (int(attributes[name]) for name in ("K", "N", "bits", "block_size"))
+    blocks = -(-k // block)
+    if a.shape[-1] != k or packed.shape != (n, blocks, block * bits // 8) or scales.size != n * blocks:
+        raise ValueError(f"A {a.shape}, B {packed.shape} and scales {scales.shape} don't fit K={k}, N={n}")
+    if points is None:
+        zero = np.full((n, blocks), 1 << bits >> 1, np.float64)
+    elif points.dtype == np.uint8:
+        zero = unpack_bits(points.reshape(n, -1), bits)[:, :blocks].astype(np.float64)
+    else:
+        zero = points.reshape(n, blocks).astype(np.float64)
+    q = unpack_bits(packed.reshape(n, -1), bits)[:, :k].astype(np.float64)
+    block_of = (np.arange(k) // block if order is None else np.asarray(order[:k])).astype(np.int64)
+    y = a @ ((q - zero[:, block_of]) * scales.reshape(n, blocks)[:, block_of]).T
+    return [y if bias is None else y + bias]
+
+
 QUANTISED_REFERENCES = {
     "dynamic_quantize_lstm": dynamic_quantize_lstm,
     "dynamic_quantize_matmul": dynamic_quantize_matmul,
     "matmul_integer_to_float": matmul_integer_to_float,
+    "matmul_nbits": matmul_nbits,
     "qgemm": qgemm,
 }

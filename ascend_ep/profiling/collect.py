@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import os
-import random
 import shutil
 import signal
-import string
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 from ascend_ep.errors import AscendError
-from ascend_ep.profiling.profile import DATA
 from ascend_ep.runtime import tracing
 
 #: What a shell reports of a command that it can't find or start.
@@ -30,19 +26,6 @@ class Collection:
     status: int
 
 
-def new_folder(output: str | os.PathLike[str], number: int = 1) -> Path:
-    """A new folder PROF_... in `output`, as msprof names it. Raises AscendError E40002."""
-    now = datetime.now()
-    letters = "".join(random.choices(string.ascii_uppercase, k=16))
-    stamp = f"{now:%Y%m%d%H%M%S}{now.microsecond // 1000:03d}"
-    folder = Path(output) / f"PROF_{number:06d}_{stamp}_{letters}"
-    try:
-        (folder / DATA).mkdir(parents=True)
-    except OSError as error:
-        raise AscendError("E40002", f"can't write [{folder}]: {error.strerror}") from error
-    return folder
-
-
 def run_command(
     command: Sequence[str], output: str | os.PathLike[str], counters: int = 0, max_bytes: int = 0
 ) -> Collection:
@@ -50,16 +33,13 @@ def run_command(
 
     Raises AscendError E44003 when it can't be started, E40002 when `output` can't be written.
     """
-    folder = new_folder(output)
-    told = tracing.environment_value(folder / DATA, counters, max_bytes)
+    folder = tracing.new_folder(output)
+    told = tracing.environment_value(folder / tracing.DATA, counters, max_bytes)
     environment = {**os.environ, "ASCEND_EP_PROFILE": told}
     try:
         process = subprocess.Popen([_program(command[0]), *command[1:]], env=environment)
     except OSError as error:
-        with suppress(OSError):
-            (folder / DATA).rmdir()
-            (folder / "host").rmdir()
-            folder.rmdir()
+        tracing.remove_folder(folder)
         raise AscendError("E44003", f"{command[0]}: {error.strerror}") from error
     return Collection(folder, _wait(process))
 

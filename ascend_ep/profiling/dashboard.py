@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -9,13 +10,17 @@ from typing import Any
 
 from ascend_ep.errors import AscendError
 from ascend_ep.profiling.machine import Machine
-from ascend_ep.profiling.profile import DATA, find_profile, open_profile
+from ascend_ep.profiling.profile import find_profile, open_profile
 from ascend_ep.profiling.report import page_of
+from ascend_ep.runtime.tracing import DATA
 
 #: Seconds after which a browser asks again.
 REFRESH = 5
 State = tuple[tuple[str, int], ...]
-WAITING = "<!doctype html><meta charset=utf-8><title>profdash</title><p>Nothing was recorded in {} yet."
+WAITING = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>profdash</title><style>:root {{ color-scheme: light dark; }} body {{ font: 1rem system-ui; }}</style>
+<main><h1>No profile yet</h1><p>Nothing was recorded in {} yet.</main></html>"""
 
 
 class Dashboard:
@@ -38,7 +43,7 @@ class Dashboard:
             except AscendError as error:
                 if error.code != "E44002":
                     raise
-                return WAITING.format(self.folder.name or "this folder")
+                return WAITING.format(html.escape(self.folder.name or "this folder"))
             return self._page
 
 

@@ -16,8 +16,7 @@ from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.profiling.copying import copy_seconds
 from ascend_ep.runtime.binding import lib
-from ascend_ep.runtime.options import SessionOptions
-from ascend_ep.runtime.session import InferenceSession
+from ascend_ep.runtime.session import InferenceSession, open_with_threads
 
 #: Side of the matrices, and elements of what is copied: 64 MiB read, and as many written.
 SIDE, COPIED, EXPONENTIALS = 512, 1 << 24, 1 << 16
@@ -49,10 +48,8 @@ class Machine:
 def _session(text: str, threads: int, **constants: np.ndarray) -> InferenceSession:
     model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 17]> probe {text}')
     model.graph.initializer.extend(onnx.numpy_helper.from_array(a, n) for n, a in constants.items())
-    options = SessionOptions()
-    options.intra_op_num_threads = threads
     plain = ConvertOptions(self_check=False, sample_seed=None)
-    return InferenceSession(convert(model, plain).to_bytes(), options)
+    return open_with_threads(convert(model, plain).to_bytes(), threads)
 
 
 def _least(session: InferenceSession, feed: dict[str, np.ndarray]) -> float:

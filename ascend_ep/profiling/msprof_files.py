@@ -1,8 +1,8 @@
 """msprof's CSV files of a profile: names, columns and units as its documentation has them.
 
 A CPU has none of an AI core's counters: those columns are N/A. What was measured or counted here stands
-behind them, in columns that begin with cpu_. `Task Type` is the kind of core that the operator takes on the
-chip; streams are threads.
+behind them, in columns that begin with cpu_; what a model of a chip says, if it is asked for, in columns that
+begin with model_. `Task Type` is the kind of core that the operator takes on the chip; streams are threads.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from typing import Any
 import numpy as np
 
 from ascend_ep import atomic_file
+from ascend_ep.cann.chip_rates import ChipRates
 from ascend_ep.element_types import ELEMENT_TYPES
 from ascend_ep.errors import AscendError
+from ascend_ep.profiling import chip_model
 from ascend_ep.profiling.metrics import columns_of
 from ascend_ep.profiling.profile import Profile, Site
 from ascend_ep.profiling.trace_file import Operand, ProcessTrace
@@ -62,12 +64,18 @@ def us(ns: int) -> str:
     return f"{ns // 1000}.{ns % 1000:03d}"
 
 
-def write_csv_files(profile: Profile, metrics: str, folder: Path | None = None) -> list[Path]:
+def write_csv_files(
+    profile: Profile, metrics: str, folder: Path | None = None, rates: ChipRates | None = None
+) -> list[Path]:
     """Writes all of them; returns their paths. Raises AscendError E40002."""
     target = folder or profile.folder / OUTPUT
     tables: list[tuple[str, list[str], Iterable[Row]]] = [
-        ("op_summary", op_summary_header(profile, metrics), op_summary(profile, metrics)),
-        ("op_statistic", OP_STATISTIC, op_statistic(profile)),
+        ("op_summary", op_summary_header(profile, metrics, rates), op_summary(profile, metrics, rates)),
+        (
+            "op_statistic",
+            [*OP_STATISTIC, *(chip_model.OF_TYPES if rates else [])],
+            op_statistic(profile, rates),
+        ),
         ("task_time", TASK_TIME, task_time(profile)),
         ("api_statistic", API_STATISTIC, api_statistic(profile)),
         ("step_trace", STEP_TRACE, step_trace(profile)),
@@ -192,24 +200,26 @@ def counter_names(profile: Profile) -> list[str]:
     return list(profile.processes[0].counters) if profile.processes else []
 
 
-def op_summary_header(profile: Profile, metrics: str) -> list[str]:
+def op_summary_header(profile: Profile, metrics: str, rates: ChipRates | None = None) -> list[str]:
     counters = [f"cpu_{name}" for name in counter_names(profile)]
-    return [*OP_SUMMARY, *columns_of(metrics), *CPU_COLUMNS, *counters]
+    modelled = chip_model.OF_CALLS if rates else []
+    return [*OP_SUMMARY, *columns_of(metrics), *CPU_COLUMNS, *counters, *modelled]
 
 
-def op_summary(profile: Profile, metrics: str) -> Iterator[Row]:
+def op_summary(profile: Profile, metrics: str, rates: ChipRates | None = None) -> Iterator[Row]:
     pmu = [ABSENT] * len(columns_of(metrics))
-    fixed: dict[int, tuple[Row, Row, Row]] = {}
+    fixed: dict[int, tuple[Row, Row, Row, Row]] = {}
     counters = counter_names(profile)
     for task in tasks(profile):
         site = task.site
         known = fixed.get(id(site))
         if known is None:
-            known = fixed[id(site)] = _fixed_columns(site)
-        head, middle, tail = known
+            modelled = chip_model.call_columns(site, rates) if rates else []
+            known = fixed[id(site)] = (*_fixed_columns(site), modelled)
+        head, middle, tail, modelled = known
         times = [us(task.start) + "\t", us(task.duration), us(task.wait)]
         seconds = task.duration / 1e9 or 1e-9
-        rates = [
+        attained = [
             round(site.work.operations / seconds / 1e9, 3) if site.work else ABSENT,
             round((site.call.bytes_read + site.call.bytes_written) / seconds / 1e9, 3),
         ]
@@ -224,8 +234,9 @@ def op_summary(profile: Profile, metrics: str) -> Iterator[Row]:
             *middle,
             *pmu,
             *tail,
-            *rates,
+            *attained,
             *counts,
+            *modelled,
         ]
 
 
@@ -242,7 +253,8 @@ def _fixed_columns(site: Site) -> tuple[Row, Row, Row]:
 # --- sums -------------------------------------------------------------------------------------------
 
 
-def op_statistic(profile: Profile) -> Iterator[Row]:
+def op_statistic(profile: Profile, rates: ChipRates | None = None) -> Iterator[Row]:
+    modelled = chip_model.totals(profile, rates) if rates else {}
     groups: dict[tuple[str, str, str], list[Any]] = defaultdict(list)
     for site, spent in profile.sums:
         groups[site.bound.model, site.op_type, site.core].append(spent)
@@ -261,7 +273,12 @@ def op_statistic(profile: Profile) -> Iterator[Row]:
             us(whole // len(spent)),
             us(int(spent.max())),
             f"{100 * whole / total:.3f}",
+            *([rates.soc.name, _model_us(modelled.get(key))] if rates else []),
         ]
+
+
+def _model_us(seconds: float | None) -> str:
+    return ABSENT if seconds is None else f"{1e6 * seconds:.3f}"
 
 
 def task_time(profile: Profile) -> Iterator[Row]:

@@ -16,9 +16,7 @@ from numpy.typing import NDArray
 from ascend_ep.errors import AscendError
 from ascend_ep.profiling.trace_file import BoundPartition, KernelCall, ProcessTrace, read_trace
 from ascend_ep.profiling.work import Work, core_type, work_of
-
-#: Where a profile's traces lie in its folder.
-DATA = Path("host") / "data"
+from ascend_ep.runtime.tracing import DATA
 
 
 @dataclass(frozen=True)

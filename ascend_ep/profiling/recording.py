@@ -18,7 +18,7 @@ from ascend_ep.errors import AscendError
 from ascend_ep.profiling import tables
 from ascend_ep.profiling.export import write_files
 from ascend_ep.profiling.metrics import DEFAULT
-from ascend_ep.profiling.profile import DATA, Profile, open_profile
+from ascend_ep.profiling.profile import Profile, open_profile
 from ascend_ep.profiling.timeline import events, write_events
 from ascend_ep.runtime import tracing
 
@@ -39,7 +39,7 @@ class Recording:
 
     def __enter__(self) -> Recording:
         self._temporary = tempfile.TemporaryDirectory(prefix="ascend_ep_profile_")
-        folder = Path(self._temporary.name) / DATA
+        folder = Path(self._temporary.name) / tracing.DATA
         folder.mkdir(parents=True)
         tracing.start(folder, self._counters)
         self._profile = None

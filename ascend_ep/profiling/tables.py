@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ascend_ep.cann.chip_rates import ChipRates
+from ascend_ep.profiling import chip_model
 from ascend_ep.profiling.profile import Profile, Site
 from ascend_ep.profiling.work import Work
 
@@ -134,8 +136,8 @@ def summary(profile: Profile) -> dict[str, Any]:
     }
 
 
-def text(profile: Profile, colour: bool = False) -> str:
-    """The tables."""
+def text(profile: Profile, colour: bool = False, rates: ChipRates | None = None) -> str:
+    """The tables; with `rates`, what a model of that chip says."""
     total = profile.wall_ns / 1e9 or 1e-9
     operators = by_type(profile)
     lines = [*_head(profile), "", *table(operators, total, "operator", colour)]
@@ -143,6 +145,8 @@ def text(profile: Profile, colour: bool = False) -> str:
     lines.append(_line("outside kernels", "", "", "", total - in_rows, total, None, colour))
     nodes = by_node(profile)[:SLOWEST]
     lines += ["", "slowest nodes:", *table(nodes, total, "node", colour)]
+    if rates is not None:
+        lines += ["", *chip_model.lines(profile, rates)]
     return "\n".join(lines)
 
 
@@ -212,5 +216,14 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e9:.3g} ns"
 
 
-def as_json(profile: Profile) -> str:
-    return json.dumps(summary(profile), indent=2, ensure_ascii=False)
+def as_json(profile: Profile, rates: ChipRates | None = None) -> str:
+    found = summary(profile)
+    if rates is not None:
+        found["model"] = {
+            "chip": rates.soc.name,
+            "operators": [
+                {"model": model, "name": name, "core": core, "least_seconds": seconds}
+                for (model, name, core), seconds in chip_model.totals(profile, rates).items()
+            ],
+        }
+    return json.dumps(found, indent=2, ensure_ascii=False)

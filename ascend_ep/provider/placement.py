@@ -70,7 +70,7 @@ def partition(ep: Any, graph: Any, claims: Any) -> None:
         if lib.asc_ep_claim(claims, indices, len(indices)) != lib.ASC_OK:
             first = proto.graph.node[indices[0]]
             raise AscendError("E40012", f"onnxruntime refused a group that starts with [{_name(first)}]")
-    _log(ep, 2 if report.on_cpu else 0, report.summary())
+    _log(ep, 2 if report.on_cpu and not graph.nested else 0, report.summary())  # which knows of the bodies
 
 
 def _claimed(

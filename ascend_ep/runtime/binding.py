@@ -60,6 +60,11 @@ def check_environment() -> None:
         )
 
 
+def threads_of_environment() -> int:
+    """What ASCEND_EP_THREADS asks for, as the native library reads it; 0: it isn't set."""
+    return int(lib.asc_threads_default()) if os.environ.get("ASCEND_EP_THREADS") else 0
+
+
 class Model:
     """An open bundle; `pointer` is its asc_model, released with the last reference to this object."""
 

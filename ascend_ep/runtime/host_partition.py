@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from ascend_ep.errors import AscendError
-from ascend_ep.runtime.binding import lib
+from ascend_ep.runtime.binding import threads_of_environment
 from ascend_ep.runtime.options import for_host, onnxruntime
 
 from . import options
@@ -73,12 +72,8 @@ def host_session_options(given: Any, num_threads: int = 0) -> Any:
     if not any(_has(made, key) for key in _SPINNING):
         made.add_session_config_entry(STOP_SPINNING, "1")
     if made is not given and not made.intra_op_num_threads:
-        made.intra_op_num_threads = num_threads or _threads_of_environment()
+        made.intra_op_num_threads = num_threads or threads_of_environment()
     return made
-
-
-def _threads_of_environment() -> int:
-    return lib.asc_threads_default() if os.environ.get("ASCEND_EP_THREADS") else 0
 
 
 def _has(options: Any, key: str) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 from ascend_ep.errors import AscendError, did_you_mean
 
 from . import refused_members, session_calls
+from .binding import threads_of_environment
 
 #: Attributes that concern onnxruntime alone; a host partition's session gets them as they are.
 _HOST_ATTRIBUTES = (
@@ -244,7 +245,7 @@ def provider_options(providers: Any, options: Any, session_options: Any) -> Prov
             f"provider option [{unknown[0]}] means nothing to a finished bundle",
             fix=f"Use one of {', '.join(sorted(_OPTIONS))}; give the others to ascend-atc.",
         )
-    asked = 0 if os.environ.get("ASCEND_EP_THREADS") else getattr(session_options, "intra_op_num_threads", 0)
+    asked = 0 if threads_of_environment() else getattr(session_options, "intra_op_num_threads", 0)
     threads = given.get("num_threads", asked)
     return ProviderOptions(
         _count(threads),

@@ -240,6 +240,12 @@ def is_bundle(source: Source) -> bool:
         raise AscendError("E40002", f"{path}: {error.strerror}") from error
 
 
+def open_with_threads(source: Source, threads: int, **more: str) -> InferenceSession:
+    """A bundle's session whose runs have so many threads, whatever ASCEND_EP_THREADS says (that goes before a
+    session's options); 0: as it says. `more`: of the provider's options. Raises AscendError like sessions."""
+    return InferenceSession(source, providers=[("AscendEP", {"num_threads": str(threads), **more})])
+
+
 def _cpu_memory() -> Any:
     ort = options.onnxruntime()
     return ort.OrtMemoryInfo("Cpu", ort.OrtAllocatorType.ORT_DEVICE_ALLOCATOR, 0, ort.OrtMemType.DEFAULT)

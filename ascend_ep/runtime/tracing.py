@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+import random
+import shutil
+import string
+from datetime import datetime
 from pathlib import Path
 
 from ascend_ep.errors import AscendError
 
 from .binding import fail, ffi, lib, new_status
 
+#: Where traces lie in a folder PROF_... of a profile.
+DATA = Path("host") / "data"
 #: What the CPU counts, and what the system does: bits, in the order of the records.
 COUNTERS = {
     "cycles": lib.ASC_COUNT_CYCLES,
@@ -23,8 +29,27 @@ COUNTERS = {
 ALL_COUNTERS: int = sum(COUNTERS.values())
 
 
-def start(folder: str | os.PathLike[str], counters: int = 0, max_bytes: int = 0) -> None:
+def new_folder(output: str | os.PathLike[str]) -> Path:
+    """A new folder PROF_... in `output`, as msprof names it. Raises AscendError E40002."""
+    now = datetime.now()
+    letters = "".join(random.choices(string.ascii_uppercase, k=16))
+    stamp = f"{now:%Y%m%d%H%M%S}{now.microsecond // 1000:03d}"
+    folder = Path(output) / f"PROF_000001_{stamp}_{letters}"
+    try:
+        (folder / DATA).mkdir(parents=True)
+    except OSError as error:
+        raise AscendError("E40002", f"can't write [{folder}]: {error.strerror}") from error
+    return folder
+
+
+def remove_folder(folder: Path) -> None:
+    """Removes what `new_folder` made, when nothing came of it."""
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def start(folder: str | os.PathLike[str], counters: int = 0, max_bytes: int = 0, *, thread: int = 0) -> None:
     """Records all runs of this process from now on into a new file in `folder`; `max_bytes` 0: 1 GiB.
+    `thread`: those alone that the thread of this native id asks for.
 
     Raises AscendError E40001 when that happens already, E40002 when the file can't be written.
     """
@@ -32,6 +57,7 @@ def start(folder: str | os.PathLike[str], counters: int = 0, max_bytes: int = 0)
     options.struct_bytes = ffi.sizeof("asc_trace_options")
     options.counters = counters
     options.max_bytes = max_bytes
+    options.thread = thread
     status = new_status()
     if lib.asc_trace_start(os.fsencode(folder), options, status):
         raise fail(status, os.fspath(folder))

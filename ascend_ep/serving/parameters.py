@@ -10,6 +10,18 @@ from .request import InferRequest
 
 _LONGEST = 2**53  # microseconds
 
+#: The header, or gRPC's metadata, of a request that is to be profiled.
+PROFILE = "ascend-profile"
+
+
+def wants_profile(text: str) -> bool:
+    """What that header says. Raises AscendError E50001."""
+    if text.lower() in ("", "0", "false"):
+        return False
+    if text.lower() in ("1", "true"):
+        return True
+    raise AscendError("E50001", f"{PROFILE} is [{text[:100]}], neither true nor false")
+
 
 def take_parameters(request: InferRequest) -> None:
     """Applies `timeout` (microseconds; 0: none) to the request's deadline and `sticky_key` to its key. Raises

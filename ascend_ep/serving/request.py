@@ -18,7 +18,8 @@ Parameter = bool | int | float | str
 class InferRequest:
     """inputs: arrays in the client's order, whose type and shape are the client's claim. outputs: the names
     that are wanted, all when empty. deadline: on the clock of time.monotonic, None without one. key: what a
-    split between versions is sticky to, "" without one. traceparent: W3C trace context as received."""
+    split between versions is sticky to, "" without one. traceparent: W3C trace context as received. profile:
+    whether what runs for it is to be recorded."""
 
     model: str
     version: str
@@ -29,6 +30,7 @@ class InferRequest:
     deadline: float | None = None
     key: str = ""
     traceparent: str = ""
+    profile: bool = False
 
 
 @dataclass(slots=True)

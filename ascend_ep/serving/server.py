@@ -28,6 +28,7 @@ from .metrics.collector import ServerCollector
 from .metrics.endpoint import MetricsEndpoint
 from .page.recent import RecentErrors
 from .page.state import StateOfPage
+from .profiles import Export, Profiles
 from .repository.repository import Repository
 from .security.exposure import is_local
 from .security.tls import Tls
@@ -44,15 +45,17 @@ _ONE_ORDER_SECONDS = 0.2
 
 
 class Server:
-    """TLS and tokens hold for every port; the port of metrics has no other protection. Raises AscendError
-    E50034 for files of theirs that aren't what they should be."""
+    """TLS and tokens hold for every port; the port of metrics has no other protection. export_profile: what
+    completes the profile of a request. Raises AscendError E50034 for files of TLS and tokens that aren't what
+    they should be."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, export_profile: Export | None = None) -> None:
         self.settings = settings
         self.tls = _tls(settings)
         self.tokens = Tokens(settings.auth_tokens) if settings.auth_tokens is not None else None
         self.repository = Repository(settings)
-        self.service = InferenceService(self.repository, settings.timeout)
+        self.profiles = Profiles(settings.profile_dir, export_profile)
+        self.service = InferenceService(self.repository, settings.timeout, self.profiles)
         self.errors = RecentErrors()
         self.service.failure_observers.append(self.errors.observe)
         self.request_log = RequestLog(wanted=settings.log_requests)

@@ -11,6 +11,7 @@ from ascend_ep.errors import AscendError
 
 from .execution.job import Job
 from .outcome import Observer, Outcome
+from .profiles import Profiles, parameters_of
 from .refusals import internal
 from .repository.repository import Repository
 from .repository.version import LoadedVersion
@@ -19,8 +20,9 @@ from .traffic.rules import TrafficRules
 
 
 class InferenceService:
-    def __init__(self, repository: Repository, timeout: float) -> None:
+    def __init__(self, repository: Repository, timeout: float, profiles: Profiles | None = None) -> None:
         self.repository = repository
+        self.profiles = profiles or Profiles(None)
         self.traffic = TrafficRules(repository)
         self._timeout = timeout
         #: the server is about to end and says that it isn't ready; it still answers
@@ -68,21 +70,40 @@ class InferenceService:
             rows = request.inputs[version.rows_input].shape[0]
 
         def done(job: Job, result: Sequence[Array] | AscendError) -> None:
-            try:
-                self._answer(version, job, result, reply)
-            except Exception as failure:
-                with contextlib.suppress(Exception):  # the others of its batch have their answers to come
-                    reply(internal(failure))
+            ended = time.monotonic_ns()
+
+            def answer() -> None:
+                try:
+                    self._answer(version, job, result, reply, ended)
+                except Exception as failure:
+                    with contextlib.suppress(Exception):  # the others of its batch have their answers to come
+                        reply(internal(failure))
+
+            if job.profile is None:
+                answer()
+            else:
+                self.profiles.finish(job.profile, request, job.timings, answer)
 
         job = Job(request, request.inputs, rows, done)
         job.own_deadline = own_deadline
-        version.submit(job)
+        if request.profile:
+            job.profile = self.profiles.begin()
+        try:
+            version.submit(job)
+        except AscendError:
+            if job.profile is not None:
+                job.profile.answered()
+            raise
         return job
 
     def _answer(
-        self, version: LoadedVersion, job: Job, result: Sequence[Array] | AscendError, reply: Reply
+        self,
+        version: LoadedVersion,
+        job: Job,
+        result: Sequence[Array] | AscendError,
+        reply: Reply,
+        ended: int,
     ) -> None:
-        ended = time.monotonic_ns()
         ns = ended - job.arrived
         request = job.request
         if isinstance(result, AscendError):
@@ -97,7 +118,8 @@ class InferenceService:
         if request.outputs:
             by_name = {name: (name, datatype, array) for name, datatype, array in outputs}
             outputs = [by_name[name] for name in request.outputs]
-        reply(InferResponse(version.model, version.name, outputs, request.id, timings=job.timings))
+        said = {} if job.profile is None else parameters_of(job.profile)
+        reply(InferResponse(version.model, version.name, outputs, request.id, said, job.timings))
         try:
             self.traffic.answered(version, job, result)
         except Exception as failure:

@@ -89,4 +89,6 @@ class Settings:
     #: a collector's URL for spans of OpenTelemetry, and the share of requests without a trace that have them
     otel_endpoint: str = ""
     otel_sample: float = 0.01
+    #: where profiles of requests that ask for one are written; None: nowhere, such requests are refused
+    profile_dir: Path | None = None
     limits: Limits = Limits()

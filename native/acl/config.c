@@ -11,6 +11,16 @@
 
 #define MOST_BYTES (10u << 20)
 
+/* Whether the text is one object of JSON. An empty file asks for nothing. */
+static aclError check(const char *path, const char *text, size_t bytes) {
+    size_t line = 1;
+    const char *why = "no object", *first = text + strspn(text, " \t\r\n");
+    bool whole = first == text + bytes || asc_json_check(text, bytes, &line, &why);
+    if (whole && (!*first || *first == '{')) return ACL_SUCCESS;
+    return asc_acl_fail(ACL_ERROR_PARSE_FILE, "configPath (%s) is not one JSON object: in line %zu is %s", path, line,
+                        whole ? "no object" : why);
+}
+
 aclError asc_config_read(const char *path, char **text) {
     FILE *file = fopen(path, "rbe");
     if (!file) return asc_acl_fail(ACL_ERROR_INVALID_FILE, "configPath (%s) can't be opened", path);
@@ -23,12 +33,9 @@ aclError asc_config_read(const char *path, char **text) {
         code = asc_acl_fail(ACL_ERROR_INVALID_FILE_SIZE, "configPath (%s) has more than 10 MB", path);
     else {
         bytes[n] = 0;
-        size_t line;
-        const char *first = bytes + strspn(bytes, " \t\r\n");
-        /* An empty file asks for nothing. */
-        if (*first && (*first != '{' || !asc_json_check(bytes, &line)))
-            code = asc_acl_fail(ACL_ERROR_PARSE_FILE, "configPath (%s) is not one JSON object%s%zu", path,
-                                *first == '{' ? ": look at line " : "; line ", *first == '{' ? line : 1);
+        bool marked = n >= 3 && !memcmp(bytes, "\xEF\xBB\xBF", 3); /* as UTF-8 */
+        if (marked) memmove(bytes, bytes + 3, n - 2);
+        code = check(path, bytes, marked ? n - 3 : n);
     }
     if (code != ACL_SUCCESS)
         free(bytes);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "dump_format.h"
+#include "replaced_file.h"
 
 /* Elements as toolkit.dumpdata numbers and names them. Those of less than a byte have one each here. */
 static const struct {
@@ -144,22 +145,6 @@ void asc_dump_file_name(char *text) {
         if (!strchr(kept, *text)) *text = '_';
 }
 
-static bool make_folders(const char *folder) {
-    char path[PATH_MAX];
-    if ((size_t)snprintf(path, sizeof path, "%s", folder) >= sizeof path) {
-        errno = ENAMETOOLONG;
-        return false;
-    }
-    for (char *at = path + 1;; at++) {
-        char here = *at;
-        if (here && here != '/') continue;
-        *at = 0;
-        if (mkdir(path, 0750) != 0 && errno != EEXIST) return false;
-        *at = here;
-        if (!here) return true;
-    }
-}
-
 /* The number that stands for a name that is too long for a file, noted beside it. */
 static bool note_long_name(const char *folder, const asc_dumped *d, const char *name, char *number, size_t room) {
     char path[PATH_MAX];
@@ -179,7 +164,7 @@ FILE *asc_dump_open(const char *folder, const asc_dumped *d, const char *suffix)
     size_t room = strlen(d->type) + d->name_bytes + 128;
     char *name = malloc(room);
     FILE *file = NULL;
-    if (!name || !make_folders(folder)) {
+    if (!name || !asc_make_folders(folder)) {
         free(name);
         return NULL;
     }

@@ -12,6 +12,22 @@
 
 enum { LINKS = 40, STEM = 40 };
 
+bool asc_make_folders(const char *folder) {
+    char path[PATH_MAX];
+    if ((size_t)snprintf(path, sizeof path, "%s", folder) >= sizeof path) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    for (char *at = path + 1;; at++) {
+        char here = *at;
+        if (here && here != '/') continue;
+        *at = 0;
+        if (mkdir(path, 0750) != 0 && errno != EEXIST) return false;
+        *at = here;
+        if (!here) return true;
+    }
+}
+
 /* `path` with its folder's links followed. */
 static bool settle_folder(const char *path, char real[PATH_MAX]) {
     char folder[PATH_MAX] = ".", found[PATH_MAX];

@@ -20,6 +20,8 @@ typedef struct asc_replaced {
     char target[PATH_MAX], beside[PATH_MAX];
 } asc_replaced;
 
+/* Makes a folder and those above it that are not there. False, with errno. */
+ACL_FUNC_VISIBILITY bool asc_make_folders(const char *folder);
 /* Opens the new content of `path`; a link is followed, and stays. False, with errno. */
 ACL_FUNC_VISIBILITY bool asc_replace_begin(asc_replaced *replaced, const char *path);
 

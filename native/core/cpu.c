@@ -1,5 +1,6 @@
 /* What the machine has: ISA levels, of which the choice is a pure function of the CPU's flags and ASCEND_EP_CPU; and
  * a clock. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -8,6 +9,7 @@
 #include <cpuid.h>
 #endif
 
+#include "cpu.h"
 #include "kernel.h"
 
 static const char *const NAMES[ASC_ISA_COUNT] = {"baseline", "avx2", "avx512", "avx512bf16"};
@@ -22,30 +24,48 @@ int32_t asc_isa_by_name(const char *name) {
     return -1;
 }
 
+/* Bits of what this CPU has: its ISA levels, SHA_NI beside them, and ASKED, so that none of them is not nothing. */
+enum { SHA_NI = ASC_ISA_COUNT, ASKED };
+
 #if defined(__x86_64__)
 static int has_f16c(void) { /* clang 14 has no name for it */
     unsigned a, b, c, d;
     return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
 }
+
+static int has_sha_ni(void) { /* nor has GCC 12 */
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_SHA);
+}
+
+static uint32_t ask_cpu(void) {
+    __builtin_cpu_init();
+    int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
+    int avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                 __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    int bf16 = avx512 && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni");
+    return 1u << ASC_ISA_BASELINE | (uint32_t)avx2 << ASC_ISA_AVX2 | (uint32_t)avx512 << ASC_ISA_AVX512 |
+           (uint32_t)bf16 << ASC_ISA_AVX512BF16 | (uint32_t)has_sha_ni() << SHA_NI;
+}
+#else
+static uint32_t ask_cpu(void) {
+    return 1u << ASC_ISA_BASELINE;
+}
 #endif
 
-static int cpu_has(int32_t isa) {
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    switch (isa) {
-        case ASC_ISA_BASELINE: return 1;
-        case ASC_ISA_AVX2: return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
-        case ASC_ISA_AVX512:
-            return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                   __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && cpu_has(ASC_ISA_AVX2);
-        case ASC_ISA_AVX512BF16:
-            return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni") &&
-                   cpu_has(ASC_ISA_AVX512);
-        default: return 0;
+/* Asked once: a virtual machine takes 10 us for each CPUID. Threads that ask at once store the same. */
+static int cpu_has(int32_t feature) {
+    static _Atomic uint32_t answer;
+    uint32_t known = atomic_load_explicit(&answer, memory_order_relaxed);
+    if (!known) {
+        known = ask_cpu() | 1u << ASKED;
+        atomic_store_explicit(&answer, known, memory_order_relaxed);
     }
-#else
-    return isa == ASC_ISA_BASELINE;
-#endif
+    return (int)(known >> feature & 1);
+}
+
+int asc_cpu_has_sha_ni(void) {
+    return cpu_has(SHA_NI);
 }
 
 int32_t asc_isa_supported(int32_t isa) {

@@ -200,13 +200,13 @@ static void show_call(const run *r, uint32_t i, int32_t done) {
     r->watch(r->watcher, &shown);
 }
 
-/* What call i added to the counters, in the place of what they were before it. */
-static void count_call(const run *r, uint64_t *before, uint32_t i) {
+/* What call i added to the counters, in the place of what they were before it, with what its helpers counted. */
+static void count_call(const run *r, uint64_t *before, asc_tally *helpers, uint32_t i) {
     uint64_t now[ASC_COUNTERS];
     uint32_t n = (uint32_t)__builtin_popcount(r->counters);
     asc_counters_read(r->counters, now);
     for (uint32_t k = 0; k < n; k++) {
-        r->counts[i * n + k] = now[k] - before[k];
+        r->counts[i * n + k] = now[k] - before[k] + atomic_exchange(&helpers->counts[k], 0);
         before[k] = now[k];
     }
 }
@@ -215,7 +215,11 @@ static void run_calls(void *given) {
     run *r = given;
     const asc_bound *b = r->bound;
     uint64_t *ns = r->ns, before[ASC_COUNTERS];
-    if (r->counters) asc_counters_read(r->counters, before);
+    asc_tally helpers = {.counters = r->counters}, *outer = asc_own_tally;
+    if (r->counters) {
+        asc_own_tally = &helpers;
+        asc_counters_read(r->counters, before);
+    }
     if (ns) r->thread = asc_trace_thread();
     for (r->at = 0; r->at < b->n_insns; r->at++) {
         uint32_t i = r->at;
@@ -223,11 +227,12 @@ static void run_calls(void *given) {
         if (ns) ns[2 * i] = asc_clock_ns();
         r->code = b->runs[i](&r->context->calls[i]);
         if (ns) ns[2 * i + 1] = asc_clock_ns();
-        if (r->counters) count_call(r, before, i);
+        if (r->counters) count_call(r, before, &helpers, i);
         if (r->watch) show_call(r, i, 1);
         if (b->model->flags & ASC_OPEN_LOW_MEMORY) drop_weights(b, i);
-        if (r->code != ASC_OK) return;
+        if (r->code != ASC_OK) break;
     }
+    asc_own_tally = outer;
 }
 
 /* Moves the failure of instruction i from the context to the caller. */

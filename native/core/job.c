@@ -1,6 +1,8 @@
 /* The chunks of a parallel region: cut into one run of neighbours per worker, and claimed one by one. */
 #include "job.h"
 
+#include "counters.h"
+
 uint64_t asc_arithmetic(void) {
 #if defined(__x86_64__)
     return __builtin_ia32_stmxcsr() & 0xffc0u;
@@ -43,10 +45,28 @@ void asc_job_claim(asc_job *j, int32_t worker) {
     }
 }
 
+_Thread_local asc_tally *asc_own_tally;
+
+void asc_job_assist(asc_job *j, int32_t worker) {
+    asc_tally *tally = j->tally, *own = asc_own_tally;
+    uint64_t before[ASC_COUNTERS], after[ASC_COUNTERS];
+    if (!tally || pthread_equal(pthread_self(), j->caller)) {
+        asc_job_claim(j, worker);
+        return;
+    }
+    asc_own_tally = tally; /* of regions within a chunk */
+    asc_counters_read(tally->counters, before);
+    asc_job_claim(j, worker);
+    asc_counters_read(tally->counters, after);
+    asc_own_tally = own;
+    for (int k = 0; k < __builtin_popcount(tally->counters); k++)
+        atomic_fetch_add_explicit(&tally->counts[k], after[k] - before[k], memory_order_relaxed);
+}
+
 void asc_job_visit(asc_job *j, int32_t worker) {
     uint64_t own = asc_arithmetic();
     if (j->arithmetic != own) asc_set_arithmetic(j->arithmetic);
-    asc_job_claim(j, worker);
+    asc_job_assist(j, worker);
     if (j->arithmetic != own) asc_set_arithmetic(own);
 }
 

@@ -117,7 +117,7 @@ static void *worker_main(void *unused) {
         pthread_mutex_unlock(&pool.lock);
         leave_cpu(j->cpu);
         if (j->arithmetic != asc_arithmetic()) asc_set_arithmetic(j->arithmetic);
-        asc_job_claim(j, worker);
+        asc_job_assist(j, worker);
         was_busy = 1;
         pthread_mutex_lock(&pool.lock);
         if (--j->active == 0) pthread_cond_broadcast(&pool.idle);
@@ -216,6 +216,8 @@ void asc_parallel(const asc_call *call, int64_t n_chunks, asc_chunk_fn fn, void 
     j.workers = 1;
     atomic_init(&j.active, 0);
     j.cpu = sched_getcpu();
+    j.tally = asc_own_tally;
+    j.caller = pthread_self();
     j.arithmetic = asc_arithmetic();
     j.backwards = backwards;
     asc_job_cut(&j, n_chunks);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ascend_rt.h"
+#include "cpu.h"
 
 static const uint32_t K[64] __attribute__((aligned(16))) = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
@@ -73,18 +74,7 @@ __attribute__((target("sha,sse4.1"))) static void blocks_sha_ni(uint32_t h[8], c
     _mm_storeu_si128((__m128i *)h, _mm_blend_epi16(feba, dchg, 0xF0));
     _mm_storeu_si128((__m128i *)(h + 4), _mm_alignr_epi8(dchg, feba, 8));
 }
-
-static int has_sha_ni(void) {
-    uint32_t a, b, c, d;
-    __asm__("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(0), "c"(0));
-    if (a < 7) return 0;
-    __asm__("cpuid" : "=a"(a), "=b"(b), "=c"(c), "=d"(d) : "a"(7), "c"(0));
-    return (int)(b >> 29 & 1); /* CPUID.7.0:EBX.SHA; every CPU with it has SSE4.1 */
-}
 #else
-static int has_sha_ni(void) {
-    return 0;
-}
 static void blocks_sha_ni(uint32_t h[8], const uint8_t *p, uint64_t n) {
     blocks_portable(h, p, n);
 }
@@ -103,7 +93,7 @@ void asc_sha256_begin(asc_sha256_state *s, int portable) {
                                       0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
     memcpy(s->h, start, sizeof s->h);
     s->bytes = 0;
-    s->accelerated = !portable && has_sha_ni();
+    s->accelerated = !portable && asc_cpu_has_sha_ni();
 }
 
 void asc_sha256_add(asc_sha256_state *s, const void *bytes, uint64_t size) {

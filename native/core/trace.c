@@ -157,10 +157,15 @@ static int write_run(struct recorder *r, asc_bound *b, const asc_traced_run *run
     return !r->error;
 }
 
+/* With the lock: whether what this thread asks for belongs into the trace. */
+static int is_wanted(const struct recorder *r) {
+    return asc_trace_is_on() && (!r->options.thread || r->options.thread == asc_trace_thread());
+}
+
 void asc_trace_add_run(asc_bound *b, const asc_traced_run *run) {
     struct recorder *r = &recorder;
     pthread_mutex_lock(&r->lock);
-    if (asc_trace_is_on()) {
+    if (is_wanted(r)) {
         if (write_run(r, b, run))
             r->runs++;
         else
@@ -180,7 +185,7 @@ void asc_trace_add_span(uint32_t kind, const char *name, uint64_t start_ns, uint
     if (!asc_trace_is_on()) return;
     uint32_t n = (uint32_t)strnlen(name, 1023) + 1, bytes = (uint32_t)sizeof(asc_trace_span) + (n + 7) / 8 * 8;
     pthread_mutex_lock(&r->lock);
-    asc_trace_span *s = asc_trace_is_on() && has_room(r) ? asc_trace_reserve(&r->buffer, bytes) : NULL;
+    asc_trace_span *s = is_wanted(r) && has_room(r) ? asc_trace_reserve(&r->buffer, bytes) : NULL;
     if (s) {
         *s = (asc_trace_span){.record = {ASC_TRACE_SPAN, bytes},
                               .kind = kind,

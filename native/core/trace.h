@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "asc_trace.h"
+#include "counters.h"
 #include "model.h"
 
 /* Bytes that are collected before they are written. */
@@ -36,12 +37,7 @@ void asc_trace_add_run(asc_bound *bound, const asc_traced_run *run);
 /* A run that could not be recorded. */
 void asc_trace_lose_run(void);
 
-/* ---- counters.c ---- */
-/* Of these counters, those that this thread can have. */
-uint32_t asc_counters_try(uint32_t asked);
-/* Reads them in the order of their bits; zeros where this thread has none. */
-void asc_counters_read(uint32_t counters, uint64_t *values);
-/* Those that the trace in hand records. */
+/* The counters that the trace in hand records. */
 uint32_t asc_trace_counters(void);
 
 #endif

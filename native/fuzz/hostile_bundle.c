@@ -62,8 +62,9 @@ static int try_case(campaign *c, const uint8_t *bytes, uint64_t size) {
     return bundle_case(bytes, size, &c->counts);
 }
 
+/* Odd, so that a sample of bits has each bit of a byte. */
 static uint64_t step_for(const campaign *c, uint64_t cases) {
-    return c->count && cases > c->count ? cases / c->count : 1;
+    return c->count && cases > c->count ? cases / c->count | 1 : 1;
 }
 
 static void truncate_all(campaign *c) {

@@ -140,8 +140,10 @@ graphStatus aclgrphSaveModel(const char *output_file, const ModelBufferData &mod
     if (!output_file) return asc::fail(NAME, GRAPH_PARAM_INVALID, "output_file must not be NULL");
     if (!model.data || !model.length) return asc::fail(NAME, GRAPH_PARAM_INVALID, "the buffer holds no model");
     const std::string path = std::string(output_file) + ".om";
+    const size_t slash = path.rfind('/');
     asc_replaced file;
-    const bool whole = asc_replace_begin(&file, path.c_str()) &&
+    const bool whole = (slash == std::string::npos || !slash || asc_make_folders(path.substr(0, slash).c_str())) &&
+                       asc_replace_begin(&file, path.c_str()) &&
                        asc_replace_end(&file, fwrite(model.data.get(), model.length, 1, file.file) == 1);
     if (!whole) return asc::fail(NAME, GRAPH_FAILED, path + " can't be written: " + std::strerror(errno));
     return GRAPH_SUCCESS;

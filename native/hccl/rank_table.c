@@ -14,7 +14,7 @@
 
 #define FAIL(...) asc_hccl_fail(ASC_EI_RANK_TABLE, HCCL_E_PARA, __VA_ARGS__)
 
-static HcclResult read_text(const char *path, char **text) {
+static HcclResult read_text(const char *path, char **text, size_t *bytes) {
     struct stat status;
     FILE *file = fopen(path, "re");
     size_t used = 0;
@@ -26,6 +26,7 @@ static HcclResult read_text(const char *path, char **text) {
     } else if (file)
         errno = EINVAL;
     if (file) fclose(file);
+    *bytes = used;
     if (*text) return HCCL_SUCCESS;
     return asc_hccl_fail(ASC_EI_RANK_TABLE, HCCL_E_OPEN_FILE_FAILURE, "the rank table %s can't be read: %s", path,
                          strerror(errno));
@@ -51,9 +52,11 @@ static HcclResult read_device(const char *path, const char *object, asc_rank_tab
     return HCCL_SUCCESS;
 }
 
-static HcclResult read_ranks(const char *path, const char *text, asc_rank_table *table) {
+static HcclResult read_ranks(const char *path, const char *text, size_t bytes, asc_rank_table *table) {
     size_t line;
-    if (!asc_json_check(text, &line)) return FAIL("%s isn't JSON from line %zu on", path, line);
+    const char *why;
+    if (!asc_json_check(text, bytes, &line, &why))
+        return FAIL("%s isn't JSON from line %zu on: there is %s", path, line, why);
     const char *servers = asc_json_find(text, "server_list", NULL, 0);
     const char *server = servers ? asc_json_element(servers, 0) : NULL;
     if (!server) return FAIL("%s has no server_list with a server", path);
@@ -73,10 +76,11 @@ static HcclResult read_ranks(const char *path, const char *text, asc_rank_table 
 
 HcclResult asc_rank_table_read(const char *path, asc_rank_table *table) {
     char *text;
+    size_t bytes;
     memset(table, 0, sizeof *table);
     memset(table->devices, -1, sizeof table->devices);
-    HcclResult code = read_text(path, &text);
-    if (code == HCCL_SUCCESS) code = read_ranks(path, text, table);
+    HcclResult code = read_text(path, &text, &bytes);
+    if (code == HCCL_SUCCESS) code = read_ranks(path, text, bytes, table);
     free(text);
     return code;
 }

@@ -24,7 +24,7 @@ extern "C" {
 #define ASC_TRACE_SPAN 4
 #define ASC_TRACE_END 5
 
-/* Counters of the thread that runs a plan (not of the pool's workers), in the order of their bits. */
+/* Counters of the thread that runs a plan and of those that help it, in the order of their bits. */
 #define ASC_COUNT_CYCLES 1
 #define ASC_COUNT_INSTRUCTIONS 2
 #define ASC_COUNT_CACHE_REFERENCES 4
@@ -127,6 +127,8 @@ typedef struct asc_trace_options {
     uint32_t struct_bytes; /* sizeof(asc_trace_options) */
     uint32_t counters;     /* ASC_COUNT_... to try */
     uint64_t max_bytes;    /* of the file; 0: 1 GiB. Runs beyond are counted only */
+    uint32_t thread;       /* as the system numbers it: record what it asks for alone; 0: all threads */
+    uint32_t pad;
 } asc_trace_options;
 
 /* Records all runs of this process from now on into a new file in `folder`, named after the process. Fails when the

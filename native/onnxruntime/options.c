@@ -168,7 +168,7 @@ static void read_threads(ep_options *options) {
         return;
     }
     options->num_threads = named;
-    options->on_session_threads = (named ? named : atoi(environment)) <= session;
+    options->on_session_threads = (named ? named : asc_threads_default()) <= session;
 }
 
 ort_status *options_read(ep_options *options, const ort_session_options *session, const ort_logger *logger) {

@@ -257,3 +257,63 @@ def test_samples_come_in_many_forms(tmp_path: Path) -> None:
     made: list[Quantized] = [ascend_ep.quantize(model, form, method="min-max") for form in forms]
     assert {m.samples for m in made} == {4}
     assert len({m.model.SerializeToString(deterministic=True) for m in made}) == 1
+
+
+def _shifted(bias: bool, kind: str) -> tuple[onnx.ModelProto, Arrays]:
+    """A product whose activations have a mean, of which 4 or 8 bits of weights leave an error."""
+    rng = np.random.default_rng(4)
+    nodes = {
+        "Conv": "y = Conv<pads = [1, 1, 1, 1]>(x, w" + (", b)" if bias else ")"),
+        "Gemm": "y = Gemm<transB = 1>(x, w" + (", b)" if bias else ")"),
+        "MatMul": "p = MatMul(x, w)  y = Add(b, p)" if bias else "y = MatMul(x, w)",
+    }
+    dims = {"Conv": "N, 24, 5, 7", "Gemm": "N, 200", "MatMul": "N, 5, 200"}[kind]
+    out = {"Conv": "N, 9, 5, 7", "Gemm": "N, 9", "MatMul": "N, 5, 9"}[kind]
+    text = f"""<ir_version: 8, opset_import: ["": 17]>
+        shifted (float[{dims}] x) => (float[{out}] y) {{ {nodes[kind]} }}"""
+    model = onnx.parser.parse_model(text)
+    size = {"Conv": (9, 24, 3, 3), "Gemm": (9, 200), "MatMul": (200, 9)}[kind]
+    arrays = {"w": rng.standard_normal(size), "b": rng.standard_normal(9)}
+    for name in ("w", "b") if bias else ("w",):
+        array = arrays[name].astype(np.float32)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    free = [int(d) for d in dims.split(", ")[1:]]
+    return model, [rng.uniform(2, 3, (1, *free)).astype(np.float32) for _ in range(24)]
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("kind", ["Conv", "Gemm", "MatMul"])
+def test_the_mean_of_a_channel_stays(kind: str, bias: bool) -> None:
+    """Samples that calibration didn't see have the float model's means, but where nothing can be added."""
+    model, data = _shifted(bias, kind)
+    seen, unseen = data[:12], np.concatenate(data[12:])
+    exact = stock(model, unseen)
+    shifts = []
+    for corrected in (False, True):
+        made = ascend_ep.quantize(model, seen, bias_correction=corrected, validation=[unseen])
+        onnx.checker.check_model(made.model, full_check=True)
+        error = stock(made.model, unseen).astype(np.float64) - exact
+        axes = tuple(a for a in range(error.ndim) if a != (1 if kind == "Conv" else error.ndim - 1))
+        shifts.append(float(np.abs(error.mean(axis=axes)).mean()))
+    if kind == "MatMul" and not bias:
+        assert shifts[1] == shifts[0] > 0
+    else:
+        assert shifts[1] < shifts[0] / 4
+
+
+def test_one_sample_or_chance_corrects_nothing() -> None:
+    """A mean that is no larger than its own spread leaves the bias as it is."""
+    model, data = _shifted(True, "Gemm")
+    alone = [
+        ascend_ep.quantize(model, data[:1], bias_correction=c).model.SerializeToString(deterministic=True)
+        for c in (False, True)
+    ]
+    assert alone[0] == alone[1]
+    rng = np.random.default_rng(5)
+    centred = [rng.standard_normal((1, 200)).astype(np.float32) for _ in range(64)]
+    unseen = [rng.standard_normal((256, 200)).astype(np.float32)]
+    plain, made = (
+        ascend_ep.quantize(model, centred, bias_correction=c, validation=unseen).outputs["y"].rms
+        for c in (False, True)
+    )
+    assert made <= plain * 1.02

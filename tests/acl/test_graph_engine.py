@@ -33,7 +33,12 @@ def test_a_program_compiles_and_runs_a_model(program: Path, toolkit: Path, tmp_p
     onnx.save(onnx.parser.parse_model(MODEL), tmp_path / "m.onnx")
     env = {**os.environ, "LD_LIBRARY_PATH": f"{toolkit}/lib64", "ASCEND_HOME_PATH": str(toolkit)}
     done = subprocess.run(
-        [str(program), "m.onnx", "saved"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120
+        [str(program), "m.onnx", "new/folder/saved"],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
@@ -54,10 +59,12 @@ def test_a_program_compiles_and_runs_a_model(program: Path, toolkit: Path, tmp_p
         "file 1",
         "build 1",
         "save 1",
+        "no folder 0",
+        "load 0",
         "name 1 from a file",
     ]
     assert "[ge.socVersions]; there are ge.socVersion, ge.exec.precision_mode" in done.stderr
-    session = ascend_ep.InferenceSession(tmp_path / "saved.om")
+    session = ascend_ep.InferenceSession(tmp_path / "new" / "folder" / "saved.om")
     assert np.array_equal(session.run(None, {"x": np.ones((2, 3), np.float32)})[0], -np.ones((2, 3)))
 
 

@@ -205,6 +205,34 @@ void im2col(Request &r) {
     }
 }
 
+/* C = 2 A B of whole fractals in the names of the compiler, on addresses. */
+template <typename Out>
+void by_addresses(Request &r, QuantMode_t mode) {
+    const int m = int(r.numbers[1]), n = int(r.numbers[2]), k = int(r.numbers[3]);
+    auto *a1 = reinterpret_cast<__cbuf__ half *>(uintptr_t(0)),
+         *b1 = reinterpret_cast<__cbuf__ half *>(uintptr_t(131072));
+    auto *a2 = reinterpret_cast<__ca__ half *>(uintptr_t(1024));
+    auto *b2 = reinterpret_cast<__cb__ half *>(uintptr_t(0));
+    auto *c = reinterpret_cast<__cc__ float *>(uintptr_t(4096));
+    copy_gm_to_cbuf_multi_nd2nz_b16(a1, r.of<half>(0), 0, 1, m, k, 0, k, m, 1, 0);
+    copy_gm_to_cbuf_multi_nd2nz_b16(b1, r.of<half>(1), 0, 1, k, n, 0, n, k, 1, 0);
+    set_flag(PIPE_MTE2, PIPE_MTE1, EVENT_ID0);
+    wait_flag(PIPE_MTE2, PIPE_MTE1, EVENT_ID0);
+    for (int band = 0; band < m / 16; band++)
+        load_cbuf_to_ca(a2 + band * 16 * k, a1 + band * 256, 0, k / 16, m / 16, 0, 0, false, inc);
+    for (int band = 0; band < k / 16; band++)
+        load_cbuf_to_cb(b2 + band * 16 * n, b1 + band * 256, 0, n / 16, k / 16, 0, 0, true, inc);
+    set_flag(PIPE_MTE1, PIPE_M, EVENT_ID0);
+    wait_flag(PIPE_MTE1, PIPE_M, EVENT_ID0);
+    mad(c, a2, b2, m, k, n, 0, false, false, true);
+    pipe_barrier(PIPE_M);
+    mad(c, a2, b2, m, k, n, 0, false, false, false);
+    set_flag(PIPE_M, PIPE_FIX, EVENT_ID0);
+    wait_flag(PIPE_M, PIPE_FIX, EVENT_ID0);
+    set_nd_para(1);
+    copy_matrix_cc_to_gm(r.of<Out>(2), c, 0, n, m, n, m, 0, mode, 0, false, true);
+}
+
 int main() {
     return serve([](Request &r) {
         switch (r.numbers[0]) {
@@ -219,6 +247,8 @@ int main() {
             case 8: return product<half, float>(r, false, false);
             case 9: return im2col(r);
             case 10: return half_sums(r);
+            case 11: return by_addresses<float>(r, NoQuant);
+            case 12: return by_addresses<half>(r, QuantMode_t::F322F16);
             default: std::abort();
         }
     });

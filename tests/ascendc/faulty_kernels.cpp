@@ -397,6 +397,15 @@ void Kernel::ranges() {
         // 78 ErrorRead2
         ReduceMax<half>(b, a, b[N], N);
     }
+    if (is(92)) { /* two rows of 128, of which the left half is filled, and then twice as large */
+        Duplicate(a, half(1), uint64_t(64), 2, 1, 8);
+        PipeBarrier<PIPE_V>();
+        Muls(b, a, half(2), uint64_t(64), 2, {1, 1, 8, 8});
+        // 92 ErrorRead2
+        Muls(b[64], a[64], half(2), uint64_t(64), 2, {1, 1, 8, 8});
+        PipeBarrier<PIPE_ALL>();
+        DataCopy(y, b[mended ? 128 : 64], 64);
+    }
     if (is(79)) {
         Duplicate(a, half(1), N);
         // 79 ErrorParam

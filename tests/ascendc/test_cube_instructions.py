@@ -42,6 +42,16 @@ def test_second_product_adds_to_the_first(cube: Program) -> None:
     np.testing.assert_array_equal(c, 2 * (a.astype(np.float64) @ b.astype(np.float64)))
 
 
+@pytest.mark.parametrize(("case", "kind"), [(11, np.float32), (12, np.float16)])
+@pytest.mark.parametrize(("m", "n", "k"), [(32, 48, 64), (16, 16, 16), (80, 32, 48)])
+def test_product_in_the_names_of_the_compiler(
+    cube: Program, case: int, kind: Any, m: int, n: int, k: int
+) -> None:
+    a, b = operands(m, n, k, np.float16)
+    (c,) = cube([case, m, n, k], [a, b], [np.full((m, n), -1, kind)], kind=CUBE)
+    np.testing.assert_array_equal(c, 2 * (a.astype(np.float64) @ b.astype(np.float64)))
+
+
 @pytest.mark.parametrize("times", [1, 3])
 def test_sums_of_half(cube: Program, times: int) -> None:
     """Each product is rounded once."""

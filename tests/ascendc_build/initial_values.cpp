@@ -26,7 +26,12 @@ static void print(ge::DataType type, bool atomic, void (*define)(ops::OpParamDef
     node.output_groups.push_back({0, 1, false, false});
     const asc_host::HostOperator host(&definition);
     host.tile(node);
-    host.fill_outputs(node);
+    try {
+        host.fill_outputs(node);
+    } catch (const asc_host::Refusal &refusal) {
+        std::printf("%s\n", refusal.text.c_str());
+        return;
+    }
     for (int i = 0; i <= 2 * ge::GetSizeByDataType(type); i++) std::printf("%02x", bytes[i]);
     std::printf(" %d\n", int(bool(node.filled[0])));
 }
@@ -42,4 +47,14 @@ int main() {
     print(ge::DT_FLOAT, true, columns);
     print(ge::DT_INT8, true, columns);
     print(ge::DT_FLOAT16, true, [](ops::OpParamDef &d) { d.InitValue(ScalarVar(ScalarType::FLOAT16, 1.0f)); });
+    print(ge::DT_FLOAT, true, [](ops::OpParamDef &d) { d.InitValue({ScalarType::INT16, 1}); });
+    print(ge::DT_FLOAT16, true, [](ops::OpParamDef &d) { d.InitValue({ScalarType::FLOAT32, 1.0}); });
+    print(ge::DT_FLOAT, true, [](ops::OpParamDef &d) { d.InitValue({ScalarType::FLOAT32, 2}); });
+    print(ge::DT_INT32, true, [](ops::OpParamDef &d) { d.InitValue({ScalarType::INT32, -1.5}); });
+    print(ge::DT_INT8, true, [](ops::OpParamDef &d) { d.InitValue({ScalarType::INT64, 0x0102030405060708}); });
+    print(ge::DT_FLOAT, true, [](ops::OpParamDef &d) { d.InitValue(3); });
+    print(ge::DT_FLOAT, true, [](ops::OpParamDef &d) {
+        d.DataType({ge::DT_FLOAT, ge::DT_FLOAT}).InitValue({{ScalarType::FLOAT32, 1.0}, {ScalarType::FLOAT32, 2.0}});
+    });
+    print(ge::DT_FLOAT, true, [](ops::OpParamDef &d) { d.InitValue({ScalarType::INVALID_DTYPE, 1}); });
 }

@@ -107,4 +107,12 @@ def test_initial_values_of_a_definition(tmp_path):
         "0000803f0000803fee 1",
         "fefeee 1",
         "003c003cee 1",
+        "0100010001000100ee 1",  # memory is set as of the value's type, not as of the output's
+        "0000803fee 1",
+        "0000004000000040ee 1",
+        "ffffffffffffffffee 1",
+        "0807ee 1",
+        "InitValue of y is a number other than 0; write {ScalarType::..., value}",
+        "InitValue of y has two values for one data type",
+        "InitValue of y has no type that memory is set to",
     ]

@@ -12,7 +12,7 @@ import pytest
 from atc_models import image_model
 from test_singleop import CASES
 
-from ascend_ep.cann.aipp_config import FORMATS, KEYS, read_aipp
+from ascend_ep.cann.aipp.config import FORMATS, KEYS, read_aipp
 from ascend_ep.cann.single_op import read_operators
 from ascend_ep.cann.single_op_model import operator_model
 from ascend_ep.compiler.convert import convert

@@ -119,14 +119,14 @@ def test_an_unknown_rule_is_warned_of_with_its_neighbours(
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ('{"Switch": {"GraphFusion": {"ALL": "off"},}}', ["Line 1, column"]),
+        ('{"Switch": {"GraphFusion": {"ALL": "off"},}}', ["line 1, column"]),
         ('{"Switch": {"GraphFusion": {"ALL": "of"}}}', ["Switch.GraphFusion.ALL", "neither on nor off"]),
         ('{"Switch": {"GraphFusion": {"ALL": true}}}', ["neither on nor off"]),
         ('{"Switch": {"GraphFusio": {}}}', ["Switch.GraphFusio is none of"]),
         ('{"Switch": {"GraphFusion": []}}', ["a map at Switch.GraphFusion"]),
         ('{"switch": {}}', ["a map at Switch"]),
         ("[]", ["a map at the file"]),
-        ('{"Switch": {}, "Switch": {}}', ["occurs 2 times"]),
+        ('{"Switch": {}, "Switch": {}}', ["key [Switch] is given twice"]),
         ("SiLUFusionPass:off\nGelu\n", ["Line 2"]),
         ("SiLUFusionPass:maybe\n", ["line 1, SiLUFusionPass"]),
         ("[" * 100000, ["nested"]),

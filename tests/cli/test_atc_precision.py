@@ -70,7 +70,7 @@ TWICE = '{"black-list": {"to-add": ["A"]}, "white-list": {"to-add": ["A"]}}'
         ("customize_dtypes", "fp16", "n::InputDtype:,OutputDtype:float16", "names no type of inputs or"),
         ("customize_dtypes", "fp16", "n::InputDtype:float,OutputDtype:float16,float", "have one type"),
         ("modify_mixlist", "fp16", "{}", "not for fp16"),
-        ("modify_mixlist", "mixed_float16", '{\n"black-list": [}', "Line 2, column 16"),
+        ("modify_mixlist", "mixed_float16", '{\n"black-list": [}', "line 2, column 16"),
         ("modify_mixlist", "mixed_float16", '{"blacklist": {}}', "black-list"),
         ("modify_mixlist", "mixed_float16", '{"black-list": {"add": []}}', "no map of to-add"),
         ("modify_mixlist", "mixed_float16", '{"black-list": {"to-remove": ["Gemm"]}}', "Gemm is not on"),

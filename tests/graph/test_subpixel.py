@@ -67,6 +67,15 @@ def test_becomes_a_convolution(kernel: tuple[int, ...], attributes: dict[str, ob
         assert compared(model, *(s[: 2 + len(kernel)] for s in sizes)) == [0]
 
 
+@pytest.mark.parametrize("version", [7, 9, 10, 11, 12])
+@pytest.mark.parametrize("kernel", [(5, 5), (5,)])
+def test_in_operator_sets_that_lack_what_is_made(kernel: tuple[int, ...], version: int) -> None:
+    """DepthToSpace has a mode since 11, Slice bounds as operands since 10."""
+    model = transposed(kernel, True, True, {"strides": [5] * len(kernel), "pads": [1, 2] * len(kernel)})
+    model.opset_import[0].version = version
+    assert compared(model, (2, 6, 7, 4)[: 2 + len(kernel)]) == [0]
+
+
 @pytest.mark.parametrize(
     ("kernel", "attributes"),
     [

@@ -1,6 +1,6 @@
 """What broke other loaders and kernels, tried on bundles: each test is named by the CVE of its class.
 
-tests/hostile/test_bundles.py flips every bit under AddressSanitizer; these are the attacks as they were made.
+tests/hostile/test_bundles.py flips bits under AddressSanitizer; these are the attacks as they were made.
 """
 
 from __future__ import annotations

@@ -19,11 +19,8 @@ Graph = dict[str, set[str]]
 INHERENT = [
     {
         "ascend_ep.compiler.lower",
-        "ascend_ep.compiler.lower.attention_contributed",
         "ascend_ep.compiler.lower.function_body",
         "ascend_ep.compiler.lower.function_body_written",
-        "ascend_ep.compiler.lower.matmul_fused",
-        "ascend_ep.compiler.lower.norm_embedding",
         "ascend_ep.compiler.semantics",
     }
 ]

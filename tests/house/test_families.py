@@ -14,6 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 LOWERINGS = Path("ascend_ep/compiler/lower")
+BODIES = Path("ascend_ep/bodies")
 SHAPES = Path("ascend_ep/graph/shapes")
 KERNELS = Path("native/kernels")
 TESTS = (Path("tests/kernels"), Path("tests/lowering"))
@@ -79,7 +80,7 @@ def family_of(stem: str) -> str:
 
 
 def misfits(root: Path) -> Iterator[str]:
-    lowerings = registered(root / LOWERINGS, "lowers")
+    lowerings = registered(root / LOWERINGS, "lowers") | registered(root / BODIES, "written")
     rules = registered(root / SHAPES, "infers")
     for family, name, kernel in operators(root):
         if kernel and family_of(lowerings[kernel]) != family:
@@ -110,7 +111,7 @@ def test_every_operator_is_of_one_family() -> None:
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tree = tmp_path_factory.mktemp("families")
-    for folder in ("op_schemas", LOWERINGS, SHAPES, KERNELS, *TESTS):
+    for folder in ("op_schemas", LOWERINGS, BODIES, SHAPES, KERNELS, *TESTS):
         shutil.copytree(ROOT / folder, tree / folder, ignore=shutil.ignore_patterns("__pycache__"))
     return tree
 

@@ -99,8 +99,8 @@ def test_reset_after(isa: int) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_threads_change_no_bit(kind: str) -> None:
-    """Rows are shared among threads, or of a single row the columns of a step's product."""
-    for batch, hidden in ((6, 40), (1, 515)):
+    """Rows are shared among threads, or of few rows the columns of a step's product."""
+    for batch, hidden in ((6, 40), (1, 515), (2, 515), (3, 513), (6, 515), (7, 513)):
         values = draw(kind, 6, batch, hidden)
         alone = run(kind, values, threads=1)
         for threads in (2, 5):

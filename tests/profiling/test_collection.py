@@ -8,18 +8,22 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from profiled import PROGRAM, RUNS
 
 import ascend_ep
+from ascend_ep.compiler.convert import convert
 from ascend_ep.errors import AscendError
 from ascend_ep.profiling.collect import run_command
-from ascend_ep.profiling.profile import DATA, Profile, open_profile
+from ascend_ep.profiling.profile import Profile, open_profile
 from ascend_ep.profiling.trace_file import ProcessTrace, read_trace
 from ascend_ep.runtime import tracing
+from ascend_ep.runtime.session import open_with_threads
 
 ONNXRUNTIME = """
 import sys, numpy as np, ascend_ep, onnxruntime
@@ -71,6 +75,26 @@ def test_counters(profile: Profile) -> None:
     if "task_clock_ns" in process.counters:
         at = process.counters.index("task_clock_ns")
         assert process.counts[:, at].sum() > 0
+
+
+@pytest.mark.measures
+def test_counters_of_all_threads_of_a_call() -> None:
+    """The CPU time of large products in two threads is the process's own, but for Python and waking."""
+    text = "(float[768,768] x) => (float[768,768] y) { a = MatMul(x, x)  y = MatMul(a, x) }"
+    made = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 17]> products {text}')
+    session = open_with_threads(convert(made).to_bytes(), 2)
+    x = {"x": np.ones((768, 768), np.float32)}
+    session.run(None, x)
+    with ascend_ep.profile(counters=True) as recording:
+        began = time.process_time()
+        for _ in range(20):
+            session.run(None, x)
+        spent = time.process_time() - began
+    (process,) = recording.profile.processes
+    if "task_clock_ns" not in process.counters or len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("this machine counts no CPU time of threads, or has one CPU")
+    counted = process.counts[:, process.counters.index("task_clock_ns")].sum() / 1e9
+    assert 0.8 < counted / spent < 1.02
 
 
 def test_inside_onnxruntime(small: Path, tmp_path: Path) -> None:
@@ -223,8 +247,8 @@ def test_files_that_are_no_traces(tmp_path: Path, profile: Profile) -> None:
     with pytest.raises(AscendError, match="E44002"):
         open_profile(tmp_path)
     whole = Path(profile.processes[0].path).read_bytes()
-    (tmp_path / DATA).mkdir(parents=True)
-    target = tmp_path / DATA / "x.trace"
+    (tmp_path / tracing.DATA).mkdir(parents=True)
+    target = tmp_path / tracing.DATA / "x.trace"
     target.write_bytes(b"\0" * 100)
     with pytest.raises(AscendError, match="E44001"):
         open_profile(tmp_path)

@@ -16,8 +16,8 @@ import ascend_ep
 from ascend_ep.errors import AscendError
 from ascend_ep.profiling.dashboard import Dashboard, server
 from ascend_ep.profiling.machine import Machine
-from ascend_ep.profiling.profile import DATA
 from ascend_ep.runtime import tracing
+from ascend_ep.runtime.tracing import DATA
 
 MACHINE = Machine(1e11, 1e10, 1e9, 2)
 

@@ -40,3 +40,18 @@ def test_what_a_body_hands_over(nodes: str) -> None:
     if "16" not in nodes:  # onnxruntime has no sum of bfloat16
         plain = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
         np.testing.assert_allclose(result, plain.run(None, {"x": x, "m": x})[0], rtol=1e-5)
+
+
+NESTED = """<ir_version: 10, opset_import: ["": 20]> g (bool on, float[2] x) => (float[2] y) {
+    y = If (on) <then_branch = a () => (float[2] p) {
+        p = If (on) <then_branch = c () => (float[2] q) { q = Neg(x) },
+                     else_branch = d () => (float[2] r) { r = Abs(x) }> },
+        else_branch = e () => (float[2] s) { s = Exp(x) }> }"""
+
+
+def test_a_session_warns_once_however_many_bodies_it_has(capfd: pytest.CaptureFixture[str]) -> None:
+    model = onnx.parser.parse_model(NESTED).SerializeToString()
+    session = onnxruntime.InferenceSession(model, providers=["AscendEP", "CPUExecutionProvider"])
+    assert len(ascend_ep.provider.report(session).on_cpu) == 5
+    (warning,) = [line for line in capfd.readouterr().err.splitlines() if "next provider" in line]
+    assert "AscendEP: 5 of 5 nodes run on the next provider" in warning

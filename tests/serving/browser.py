@@ -13,6 +13,9 @@ from typing import Any
 
 
 def find() -> str | None:
+    given = os.environ.get("ASCEND_EP_TEST_BROWSER")
+    if given:
+        return given
     names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
     return next((path for path in map(shutil.which, names) if path), None)
 
@@ -59,9 +62,10 @@ class Browser:
                 return result
             self._note(answer)
 
-    def open(self, url: str, width: int = 1280, height: int = 1400) -> None:
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1,
-                  mobile=False)  # fmt: skip
+    def open(self, url: str, width: int = 1280, height: int = 1400, mobile: bool = False) -> None:
+        """`mobile`: as a phone, which draws a page without a viewport for a desk, and then makes it small."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile}
+        self.call("Emulation.setDeviceMetricsOverride", **size)
         self.problems.clear()
         self.call("Page.navigate", url=url)
         self.wait(f"location.href == {json.dumps(url)} && document.readyState == 'complete'")
@@ -84,6 +88,14 @@ class Browser:
         root = self.call("DOM.getDocument")["root"]["nodeId"]
         node = self.call("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
         self.call("DOM.setFileInputFiles", files=[str(path)], nodeId=node)
+
+    def press(self, key: str) -> None:
+        """A key, by its name in the standard of key values: Tab, Enter, ArrowRight, +."""
+        codes = {"Tab": 9, "Enter": 13, "ArrowLeft": 37, "ArrowRight": 39}
+        text = {"Enter": "\r"}.get(key, key if len(key) == 1 else "")
+        more = {"windowsVirtualKeyCode": codes.get(key, 0)} | ({"text": text} if text else {})
+        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, **more)
+        self.call("Input.dispatchKeyEvent", type="keyUp", key=key)
 
     def screenshot(self, path: Path) -> None:
         path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))

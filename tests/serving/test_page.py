@@ -63,8 +63,9 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(models: Path) -> Iterator[Running]:
-    with Running(Settings(models, http_port=0, exit_on_error=False)) as running:
+def server(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    profiles = tmp_path_factory.mktemp("profiles")
+    with Running(Settings(models, http_port=0, exit_on_error=False, profile_dir=profiles)) as running:
         yield running
 
 
@@ -154,6 +155,10 @@ def test_try_json_in_a_browser(server: Running, browser: Browser) -> None:
     browser.evaluate("document.getElementById('trial-send').click()")
     browser.wait("document.getElementById('trial-status').textContent.startsWith('200')")
     assert "compute" in browser.evaluate("document.getElementById('trial-status').textContent")
+    browser.evaluate("document.getElementById('trial-profile').click()")
+    browser.wait("document.getElementById('trial-status').textContent.includes('profile PROF_000001_')")
+    browser.evaluate("document.getElementById('trial-send').click()")
+    browser.wait("!document.getElementById('trial-status').textContent.includes('profile')")
     assert json.loads(browser.evaluate("document.getElementById('trial-answer').textContent"))["outputs"] == [
         {"name": "y", "datatype": "FP32", "shape": [1, 4], "data": [0, 0, 0, 0]}
     ]

@@ -61,11 +61,8 @@ def main() -> int:
         _ = compiler.header
         results: dict[str, list[Compiled | Left]] = {}
         for name, rows in files.items():
-            made = _side_by_side(compiler, rows, given.processes)
+            made = _side_by_side(lambda f: _compiled(f, compiler, given.verbose), rows, given.processes)
             results[name] = [*made, *(k for k in found[name] if isinstance(k, Left))]
-            for c in made:
-                if given.verbose:
-                    print(f"{c.reason or 'compiles'}\t{c.detail}\t{c.place}\t{c.file.path}", flush=True)
             print(
                 f"{name}: {sum(not c.reason for c in made)} of {len(made)}",
                 file=sys.stderr,
@@ -75,6 +72,13 @@ def main() -> int:
     print(reason_table(results))
     print(f"{sum(map(len, files.values()))} files in {time.monotonic() - began:.0f} s", file=sys.stderr)
     return 0
+
+
+def _compiled(file: KernelFile, compiler: Compiler, verbose: bool) -> Compiled:
+    made = compiler(file)
+    if verbose:
+        print(f"{made.reason or 'compiles'}\t{made.detail}\t{made.place}\t{file.path}", flush=True)
+    return made
 
 
 def _compared(file: KernelFile, given: argparse.Namespace, soc: Soc) -> list[Compared]:

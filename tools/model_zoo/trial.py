@@ -207,7 +207,8 @@ def slots_of(session: Any) -> list[Any]:
     for declared in session.get_inputs():
         dtype = declared.type.removeprefix("tensor(").removesuffix(")")
         shape = tuple(d if isinstance(d, int | str) else "" for d in declared.shape)
-        slots.append(Slot(declared.name, {"float": "float32", "double": "float64"}.get(dtype, dtype), shape))
+        numpys = {"float": "float32", "double": "float64", "string": "str"}
+        slots.append(Slot(declared.name, numpys.get(dtype, dtype), shape))
     return slots
 
 

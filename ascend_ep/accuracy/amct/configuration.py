@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from ascend_ep.accuracy.quantization.settings import Settings
 from ascend_ep.errors import AscendError, did_you_mean
 from ascend_ep.graph.load import load_model
 from ascend_ep.graph.naming import label
+from ascend_ep.opdef.jsontext import strict_json
 from ascend_ep.opdef.registry import Registry
 
 from .definition_file import read_definition
@@ -152,8 +152,8 @@ def _activation(source: Mapping[str, Any], activation: dict[str, Any]) -> None:
 def load(path: str | os.PathLike[str], model: str | os.PathLike[str], registry: Registry) -> Configuration:
     """Reads a config.json that belongs to `model`. Raises AscendError E10001."""
     try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"), object_pairs_hook=_once)
-    except (OSError, ValueError, RecursionError) as error:
+        found = strict_json(Path(path).read_bytes(), once=True)
+    except (OSError, ValueError) as error:
         raise AscendError("E10001", os.fspath(path), "config_file", f"It can't be read: {error}.") from error
     if not isinstance(found, dict):
         raise AscendError("E10001", os.fspath(path), "config_file", "It is no object of JSON.")
@@ -228,14 +228,6 @@ def _members(given: Any) -> Iterator[Mapping[str, Any]]:
         yield given
     for inner in given.values() if isinstance(given, Mapping) else given if isinstance(given, list) else ():
         yield from _members(inner)
-
-
-def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        names = [k for k, _ in pairs]
-        raise ValueError(f"[{next(k for k in names if names.count(k) > 1)}] is there twice")
-    return found
 
 
 def _others(

@@ -6,7 +6,7 @@ products' results are its outputs. One conversion and a few runs measure all pro
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 import onnx
@@ -17,7 +17,7 @@ from ascend_ep.graph.passes.rewire import is_standard
 from ascend_ep.opdef.registry import Registry
 
 from .choice import PRODUCTS
-from .observe import Runner, Sample, session_of
+from .observe import Floats, Runner, Sample, session_of
 
 _GIVEN = "/given"
 
@@ -56,6 +56,28 @@ def cut_model(model: ir.Model, results: Collection[str]) -> dict[str, str]:
     return given
 
 
+def results_beside(
+    float_model: onnx.ModelProto,
+    cut: ir.Model,
+    given: Mapping[str, str],
+    results: Sequence[str],
+    samples: Sequence[Sample],
+    registry: Registry | None,
+) -> Iterator[tuple[str, Floats, Floats]]:
+    """Each result of each sample: its name, what `cut` computes, and what the float model does."""
+    if not results:
+        return
+    run = Runner(float_model, [*given.values(), *results], registry)
+    session = session_of(ir.to_proto(cut), registry)
+    inputs = {arg.name for arg in session.get_inputs()}
+    for sample in samples:
+        values = run(sample)
+        feeds = {name: values[source] for name, source in given.items()}
+        feeds |= {name: np.asarray(a) for name, a in sample.items() if name in inputs}
+        for name, got in zip(results, session.run(list(results), feeds), strict=True):
+            yield name, np.asarray(got, np.float64), np.asarray(values[name], np.float64)
+
+
 def own_errors(
     float_model: onnx.ModelProto,
     cut: ir.Model,
@@ -65,19 +87,9 @@ def own_errors(
     registry: Registry | None,
 ) -> dict[str, float]:
     """Of each result, the root mean square of its error over that of the result."""
-    if not results:
-        return {}
-    run = Runner(float_model, [*given.values(), *results], registry)
-    session = session_of(ir.to_proto(cut), registry)
-    inputs = {arg.name for arg in session.get_inputs()}
     errors = dict.fromkeys(results, 0.0)
     norms = dict.fromkeys(results, 0.0)
-    for sample in samples:
-        values = run(sample)
-        feeds = {name: values[source] for name, source in given.items()}
-        feeds |= {name: np.asarray(a) for name, a in sample.items() if name in inputs}
-        for name, got in zip(results, session.run(list(results), feeds), strict=True):
-            wanted = values[name].astype(np.float64)
-            errors[name] += float(np.square(got - wanted).sum())
-            norms[name] += float(np.square(wanted).sum())
+    for name, got, wanted in results_beside(float_model, cut, given, results, samples, registry):
+        errors[name] += float(np.square(got - wanted).sum())
+        norms[name] += float(np.square(wanted).sum())
     return {name: float(np.sqrt(errors[name] / norms[name])) if norms[name] else 0.0 for name in results}

@@ -19,6 +19,7 @@ from ascend_ep.errors import AscendError
 from ascend_ep.graph.naming import label
 from ascend_ep.opdef.registry import Registry
 
+from .bias_correction import own_shifts, take_off
 from .choice import Product, choose, quantised_values
 from .insertion import quantise_values, quantise_weights
 from .observe import Array, Floats, Sample, Seen, count_elements, ranges_seen, second_moments, session_of
@@ -90,7 +91,7 @@ class Quantization:
 
     def model(self, kept: Sequence[str] = ()) -> onnx.ModelProto:
         """The quantised model; products of these names stay in float."""
-        return ir.to_proto(self._inserted(frozenset(kept))[0])
+        return ir.to_proto(self._inserted(frozenset(kept), self._shifts)[0])
 
     def measures(self, model: onnx.ModelProto, samples: Sequence[Sample]) -> dict[str, Measure]:
         """The floating outputs of a model of this one's inputs, in our runtime, against the float model's."""
@@ -120,8 +121,9 @@ class Quantization:
     def errors(self, samples: Sequence[Sample]) -> dict[str, float]:
         """Of every product, by name, the error of its result when the float model's activations come in."""
         if self._errors is None:
-            model, results = self._inserted(frozenset())
-            given = cut_model(model, set(results.values()))
+            model, products = self._inserted(frozenset(), self._shifts)
+            results = {p.name: result for result, p in products.items()}
+            given = cut_model(model, set(products))
             self.progress(f"errors of {len(results)} products by themselves")
             found = own_errors(
                 self._smoothed, model, given, list(results.values()), samples[:4], self.registry
@@ -156,19 +158,24 @@ class Quantization:
             self._known = (samples, dict(zip(names, joined, strict=True)))
         return self._known[1]
 
-    def _inserted(self, kept: frozenset[str]) -> tuple[ir.Model, dict[str, str]]:
-        """The model, and of each quantised product, by name, its result."""
+    def _inserted(
+        self, kept: frozenset[str], shifts: Mapping[str, Floats]
+    ) -> tuple[ir.Model, dict[str, Product]]:
+        """The model, and its quantised products by the names of their results. `shifts` leave biases."""
         model, facts = read(self._smoothed, self.registry)
         products = [p for p in choose(model, facts, self.settings)[0] if p.name not in kept]
         roots = quantised_values(model.graph, products) if self.settings.activations else {}
         scales = {str(v.name): self._scales[str(v.name)] for v in {*roots, *roots.values()}}
         for product in products:
+            shift = shifts.get(str(product.node.outputs[0].name))
+            if shift is not None:
+                take_off(model.graph, product, shift)
             x = scales[str(roots[product.x].name)] if product.x in roots else None
             moment = self._moments.get(str(product.x.name))
             quantise_weights(model.graph, product, x, self.settings, moment)
         quantise_values(model.graph, roots, scales)
         common.RemoveUnusedNodesPass()(model)  # and the float weights
-        return model, {p.name: str(p.node.outputs[0].name) for p in products}
+        return model, {str(p.node.outputs[0].name): p for p in products}
 
     def _ranges(
         self, proto: onnx.ModelProto, values: Mapping[str, bool], products: Sequence[Product]
@@ -194,6 +201,16 @@ class Quantization:
     @cached_property
     def _scales(self) -> dict[str, Scale]:
         return {name: scale_of(seen, self.settings) for name, seen in self._seen.items()}
+
+    @cached_property
+    def _shifts(self) -> dict[str, Floats]:
+        """What quantisation adds to the mean of each channel, by the names of products' results."""
+        if not self.settings.bias_correction:
+            return {}
+        model, products = self._inserted(frozenset(), {})
+        given = cut_model(model, set(products))
+        self.progress(f"shifts of {len(products)} products' means")
+        return own_shifts(self._smoothed, model, given, products, self._samples, self.registry)
 
     @cached_property
     def _moments(self) -> dict[str, Floats]:

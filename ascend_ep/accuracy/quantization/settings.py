@@ -19,6 +19,7 @@ class Settings:
     scale for each output channel of weights, else one. `migration_strength`: SmoothQuant's alpha for matrix
     products, 0 for none. `weight_bits` 4 quantises weights alone, `block_size` rows of a matrix to a scale.
     `gptq` rounds weights of matrix products so that errors of one row make up for those of others.
+    `bias_correction`: what quantisation adds to the mean of a product's channel leaves its bias.
     `skip_layers`: names of nodes that stay as they are; `skip_layer_types`: operators that do.
     """
 
@@ -30,6 +31,7 @@ class Settings:
     weight_bits: int = 8
     block_size: int = 32
     gptq: bool = False
+    bias_correction: bool = True
     skip_layers: Collection[str] = field(default_factory=frozenset)
     skip_layer_types: Collection[str] = field(default_factory=frozenset)
 

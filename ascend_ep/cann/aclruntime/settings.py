@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
+
+from ascend_ep.opdef.jsontext import strict_json
 
 from .failure import Failure
 
@@ -25,11 +26,11 @@ def read_settings(path: str | os.PathLike[str] | None) -> Settings:
     if not path:
         return Settings()
     try:
-        found = json.loads(Path(path).read_bytes() or b"{}")
+        found = strict_json(Path(path).read_bytes() or b"{}")
     except OSError as error:
         raise Failure("E45003", path, f"it can't be read: {error.strerror}") from None
-    except (ValueError, RecursionError):
-        raise Failure("E45003", path, "it isn't JSON") from None
+    except ValueError as error:
+        raise Failure("E45003", path, f"it isn't JSON: {error}") from None
     if not isinstance(found, dict):
         raise Failure("E45003", path, "it isn't an object of settings")
     profiler, profile = found.get("profiler"), None

@@ -1,4 +1,4 @@
-"""Rotary position embeddings: RotaryEmbedding, ONNX's and onnxruntime's, and the custom RoPE, by kernel rope.
+"""Rotary position embeddings: RotaryEmbedding, ONNX's, and the custom RoPE, by kernel rope.
 
 The kernel takes x of rank 4 with its sequence on axis 1 or 2, and tables [1 or B, rows, width].
 """
@@ -6,7 +6,6 @@ The kernel takes x of rank 4 with its sequence on axis 1 or 2, and tables [1 or 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lower.views import broadcast
@@ -104,17 +103,3 @@ def lower_rotary_embedding(node: NodeView, b: PlanBuilder) -> None:
     rotary = int(node.attr("rotary_embedding_dim", 0)) or dims[-1]
     ints = ROPE.pack(sequence_axis=axis, rotary=rotary, interleaved=int(node.attr("interleaved", 0)))
     _emit(node, b, dims, tables, positions, ints)
-
-
-@lowers("contributed_rotary_embedding")
-def lower_contributed_rotary_embedding(node: NodeView, b: PlanBuilder) -> None:
-    """onnxruntime's: as ONNX's, but for the order of its inputs; one position is that of the first row."""
-    source, given, cos, sin = (needed(node.inputs, i) for i in range(4))
-    heads = int(node.attr("num_heads", 0))
-    if source.rank == 3 and not heads:
-        heads = int(static(source.dims[-1]) or 0) // (2 * int(static(cos.dims[-1]) or 1))
-    view = replace(node, attributes={**node.attributes, "num_heads": heads})
-    if given.rank == 2 or source.dims[-2 if source.rank == 4 else 1] == 1:
-        lower_rotary_embedding(replace(view, inputs=[source, cos, sin, given]), b)
-        return
-    raise Unsupported("its position_ids are those of the first row alone")

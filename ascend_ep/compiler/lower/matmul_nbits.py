@@ -14,7 +14,7 @@ from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lower.matmul import Activation, require_float
 from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Unsupported, lowers
 from ascend_ep.element_types import FLOAT32, INT8
-from ascend_ep.opdef.kernel_references import unpack_bits
+from ascend_ep.opdef.quantised_references import unpack_bits
 from ascend_ep.plan.kernel_params import MATMUL, MATMUL_FLOATS
 from ascend_ep.plan.plan import TensorSource
 

@@ -115,6 +115,8 @@ def _constant(ref: Ref, out: Ref) -> tuple[Bytes, int | None] | None:
 
 def _pays(dims: Sequence[Dim], axis: int | None) -> bool:
     """Whether tables are worth their room; sizes that are free are taken for large ones."""
+    if any(static(d) == 0 for d in dims):
+        return False
     sizes = [static(d) for i, d in enumerate(dims) if i != axis]
     entries = ENTRIES if axis is None else LEAST_RUN
     return any(s is None for s in sizes) or prod(s for s in sizes if s is not None) >= entries

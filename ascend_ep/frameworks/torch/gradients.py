@@ -33,7 +33,8 @@ WITHOUT = {
     **dict.fromkeys(("Binarizer", "Ceil", "Floor", "Hardmax", "Round", "Sign", "Ternarize"), _STEP),
     **dict.fromkeys(("DynamicQuantizeLSTM", "DynamicQuantizeMatMul"), "it rounds what it takes"),
     **dict.fromkeys(("Attention", "EmbedLayerNormalization", "FusedGemm", "FusedMatMul"), _CONTRIBUTED),
-    **dict.fromkeys(("MultiHeadAttention", "RotaryEmbedding"), _CONTRIBUTED),
+    **dict.fromkeys(("GroupQueryAttention", "MultiHeadAttention", "RotaryEmbedding"), _CONTRIBUTED),
+    "onnxruntime's GatedRMSNorm": _CONTRIBUTED,
     **dict.fromkeys(("BitCast", "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor"), _BITS),
     **dict.fromkeys(("And", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less"), _TRUTHS),
     **dict.fromkeys(("LessOrEqual", "Not", "Or", "Xor"), _TRUTHS),
@@ -64,9 +65,10 @@ def gradient_of(opdef: OpDef) -> Gradient | None:
 
 
 def all_gradients() -> dict[str, Gradient | None]:
-    """Of every built-in operator, by name; "ONNX's" before one that shares its name with another."""
+    """Of every built-in operator, by name, with whose it is before one that shares its name with another."""
     made: dict[str, Gradient | None] = {}
     for _, listed in Registry().definitions():
         opdef = definition_of(listed.op, listed.domain)
-        made[f"ONNX's {opdef.op}" if opdef.op in made else opdef.op] = gradient_of(opdef)
+        whose = "onnxruntime's" if listed.domain == "com.microsoft" else "ONNX's"
+        made[f"{whose} {opdef.op}" if opdef.op in made else opdef.op] = gradient_of(opdef)
     return made

@@ -10,22 +10,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import onnx_ir as ir
 
 from ascend_ep.graph.shape_inference import Registry, definition
 
 MICROSOFT = "com.microsoft"
+UINT8, INT8 = ir.DataType.UINT8, ir.DataType.INT8
 
 
 @dataclass(frozen=True)
 class Meaning:
     """The operator, where each of its operands (value, scale, zero point) begins, and the result's scale;
-    `dropped`: attributes that only onnxruntime's form has, with the one value that means nothing."""
+    `dropped`: attributes that only onnxruntime's form has, with the one value that means nothing;
+    `plain`: operands before them that aren't quantised."""
 
     op_type: str
     operands: tuple[int, ...]
     result: int
     dropped: tuple[tuple[str, int], ...] = ()
+    plain: tuple[int, ...] = ()
 
 
 UNARY = (0,)
@@ -36,6 +40,7 @@ MEANINGS = {
     "QLinearLeakyRelu": Meaning("LeakyRelu", UNARY, 3),
     "QLinearAveragePool": Meaning("AveragePool", UNARY, 3, (("channels_last", 0),)),
     "QLinearGlobalAveragePool": Meaning("GlobalAveragePool", UNARY, 3, (("channels_last", 0),)),
+    "QLinearWhere": Meaning("Where", (1, 4), 7, plain=(0,)),
     "QLinearSoftmax": Meaning("Softmax", UNARY, 3, (("opset", 13),)),
 }
 
@@ -76,8 +81,17 @@ def _means_it(node: ir.Node, meaning: Meaning) -> bool:
         for name, value in meaning.dropped
     )
     old = node.op_type == "QLinearSoftmax" and node.attributes.get_int("opset", 13) < 13
-    given = [_at(node, i) for i in (*meaning.operands, *(i + 1 for i in meaning.operands), meaning.result)]
-    return neutral and not (old and node.attributes.get_int("axis", -1) != -1) and None not in given
+    scales = (*(i + 1 for i in meaning.operands), meaning.result)
+    given = [_at(node, i) for i in (*meaning.plain, *meaning.operands, *scales)]
+    last = not (old and node.attributes.get_int("axis", -1) != -1)
+    return neutral and last and None not in given and _type(node, meaning) is not None
+
+
+def _type(node: ir.Node, meaning: Meaning) -> ir.DataType | None:
+    """The type of the elements, which a result without a zero point has, too."""
+    places = (i + k for i in (*meaning.operands, meaning.result - 1) for k in (2, 0))
+    found = [_at(node, i) for i in places]
+    return next((v.dtype for v in found if v is not None and v.dtype in (UINT8, INT8)), None)
 
 
 def _at(node: ir.Node, index: int) -> ir.Value | None:
@@ -103,8 +117,13 @@ def _spell_out(node: ir.Node, meaning: Meaning) -> None:
     ]
     dropped = {name for name, _ in meaning.dropped}
     kept = {name: a for name, a in node.attributes.items() if name not in dropped}
-    result = add(meaning.op_type, floats, kept, ":float")
+    plain = [_at(node, i) for i in meaning.plain]
+    result = add(meaning.op_type, [*plain, *floats], kept, ":float")
     tables = [_at(node, meaning.result), _at(node, meaning.result + 1)]
+    if tables[1] is None:
+        kind = _type(node, meaning)
+        zero = ir.tensor(np.zeros((), np.int8 if kind == INT8 else np.uint8))
+        tables[1] = add("Constant", [], {"value": ir.AttrTensor("value", zero)}, ":zero")
     quantised = add("QuantizeLinear", [result, *tables], {}, ":quantised")
     old, graph = node.outputs[0], node.graph
     assert graph is not None

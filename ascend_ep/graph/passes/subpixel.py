@@ -30,6 +30,8 @@ from ascend_ep.graph.passes.rewire import (
 FLOATS = (ir.DataType.FLOAT, ir.DataType.FLOAT16, ir.DataType.BFLOAT16)
 MOST_AXES = 2
 ACTIVATIONS = ("Relu", "Sigmoid", "Tanh", "Gelu")  # that are part of a convolution
+#: The first operator set that has what is made here in the form it has here.
+OPSET = 13
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,8 @@ class SubpixelConvolutions(ir.passes.InPlacePass):
 
     def call(self, model: ir.Model) -> ir.passes.PassResult:
         found = [node for node in model.graph if is_standard(node, "ConvTranspose")]
-        count = sum(_replace(node, axes) for node in found if (axes := _axes_of(node)) is not None)
+        version = max(OPSET, model.opset_imports.get("", OPSET))
+        count = sum(_replace(node, axes, version) for node in found if (axes := _axes_of(node)) is not None)
         return ir.passes.PassResult(model, count > 0)
 
 
@@ -92,7 +95,7 @@ def _axes_of(node: ir.Node) -> list[_Axis] | None:
     return axes if all(a.fits() for a in axes) else None
 
 
-def _replace(node: ir.Node, axes: Sequence[_Axis]) -> bool:
+def _replace(node: ir.Node, axes: Sequence[_Axis], version: int) -> bool:
     graph, weight, bias = node.graph, *(*node.inputs, None)[1:3]
     assert isinstance(graph, ir.Graph)
     assert weight is not None
@@ -110,7 +113,7 @@ def _replace(node: ir.Node, axes: Sequence[_Axis]) -> bool:
         given.append(add_constant(graph, f"{bias.name}.apart", ir.tensor(repeated)))
 
     base = node.outputs[0].name
-    step = _Steps(node, graph)
+    step = _Steps(node, graph, version)
     pads = [p for side in zip(*(a.pads() for a in axes), strict=True) for p in side]
     made = step.add("Conv", given, f"{base}.apart", pads=pads, kernel_shape=[a.taps for a in axes])
     made.producer().name = node.name  # type: ignore[union-attr]  # options and reports name it
@@ -142,17 +145,20 @@ def _replace(node: ir.Node, axes: Sequence[_Axis]) -> bool:
 
 @dataclass
 class _Steps:
-    """Nodes put before `node`, whose results have its type."""
+    """Nodes of this operator set put before `node`, whose results have its type."""
 
     node: ir.Node
     graph: ir.Graph
+    version: int
 
     def ints(self, name: str, values: Sequence[int]) -> ir.Value:
         return add_constant(self.graph, name, ir.tensor(np.array(values, np.int64)))
 
     def again(self, unary: ir.Node, given: ir.Value, name: str) -> ir.Value:
         """The same node, of another operand."""
-        made = ir.node(unary.op_type, [given], attributes=unary.attributes, name=unary.name)
+        made = ir.node(
+            unary.op_type, [given], attributes=unary.attributes, version=unary.version, name=unary.name
+        )
         return self._put(made, name)
 
     def add(
@@ -162,7 +168,8 @@ class _Steps:
         name: str,
         **attributes: int | str | Sequence[int],
     ) -> ir.Value:
-        made = ir.node(op_type, given, attributes=attributes, name=f"{self.node.name}.{op_type}")
+        title = f"{self.node.name}.{op_type}"
+        made = ir.node(op_type, given, attributes=attributes, version=self.version, name=title)
         return self._put(made, name)
 
     def _put(self, made: ir.Node, name: str) -> ir.Value:

@@ -58,9 +58,23 @@ class CallRequest:
     stop: bool = False
 
 
+#: Kinds of work, in the order of cpu/work.h.
+WORK_KINDS = ("scalar", "vector", "cube", "read", "written")
+
+
+@dataclass(frozen=True)
+class KernelWork:
+    """What a launch asks of a chip, by kind: of all cores, and of the one that does most of it."""
+
+    cores: int
+    all: Sequence[int]
+    most: Sequence[int]
+
+
 @dataclass
 class Answer:
-    """refused: why nothing ran. lines: broken rules and advice; `failed`: whether a rule was broken."""
+    """refused: why nothing ran. lines: broken rules and advice; `failed`: whether a rule was broken. work: what the
+    kernel asks of a chip, if it was checked."""
 
     refused: str = ""
     failed: bool = False
@@ -70,6 +84,7 @@ class Answer:
     workspace: int = 0
     tiling: bytes = b""
     outputs: list[Array] = field(default_factory=list)
+    work: KernelWork | None = None
 
 
 def pack(request: CallRequest) -> bytes:
@@ -190,4 +205,7 @@ def unpack(content: bytes) -> Answer:
         kind = numpy_dtype(OF_GE[read.number()])
         dims = [read.number() for _ in range(read.number())]
         answer.outputs.append(np.frombuffer(read.bytes(), kind).reshape(dims))
+    cores, *numbers = (read.number() for _ in range(1 + 2 * len(WORK_KINDS)))
+    if cores:
+        answer.work = KernelWork(cores, numbers[: len(WORK_KINDS)], numbers[len(WORK_KINDS) :])
     return answer

@@ -12,8 +12,7 @@ from ascend_ep.opbuild.proof.subject import Subject
 from ascend_ep.opdef.output_types import infer
 from ascend_ep.plan.plan import Edge, NativePartition, Plan, Ref
 from ascend_ep.plan.writing.writer import write_bytes
-from ascend_ep.runtime.options import SessionOptions
-from ascend_ep.runtime.session import InferenceSession
+from ascend_ep.runtime.session import InferenceSession, open_with_threads
 
 _MODEL_DEF = b"\x0a\x07formula"
 
@@ -44,6 +43,4 @@ def interpreted_session(subject: Subject, arrays: Sequence[Array | None]) -> Inf
         plan.edges.append(Edge(operand.name, operand.dtype, operand.dims, is_output=True))
         written.append((plan.edges[-1], builder.result(operand)))
     plan.partitions.append(NativePartition("p0", builder.values, builder.insns, read, written))
-    options = SessionOptions()
-    options.intra_op_num_threads = 1
-    return InferenceSession(write_bytes(plan, _MODEL_DEF), options)
+    return open_with_threads(write_bytes(plan, _MODEL_DEF), 1)

@@ -23,8 +23,7 @@ from ascend_ep.profiling.advice.graphs import STANDARD, constants_of
 from ascend_ep.profiling.advice.sameness import fingerprint
 from ascend_ep.profiling.gate import difference
 from ascend_ep.profiling.interleaved import Comparison, compare
-from ascend_ep.runtime.options import SessionOptions
-from ascend_ep.runtime.session import InferenceSession
+from ascend_ep.runtime.session import InferenceSession, open_with_threads
 
 #: What counts as a gain; as an error that needs no thought; as one that no gain is worth.
 LEAST_GAIN, SMALL_ERROR, LARGE_ERROR = 1.05, 1e-3, 5e-2
@@ -198,15 +197,10 @@ class Trial:
         self.most_threads = most_threads
         self.bundle = bundle = folder / "model.om"
         convert(source, bundle, self.atc)
-        self.base = self._open(bundle, threads)
+        self.base = open_with_threads(bundle, threads)
         self.feeds = feed(self.base)
         self.results = self.base.run(None, self.feeds)
         self.fingerprint = fingerprint(self.base.bundle)
-
-    def _open(self, bundle: Path, threads: int) -> InferenceSession:
-        options = SessionOptions()
-        options.intra_op_num_threads = threads
-        return InferenceSession(bundle, options)
 
     def outcomes(self, model: onnx.ModelProto, budget: float) -> Iterator[Outcome]:
         """Of each change; those for which no time is left are said to be left out."""
@@ -252,7 +246,7 @@ class Trial:
         return self._measure(change, bundle, tuple(commands))
 
     def _measure(self, change: Change, bundle: Path, commands: tuple[str, ...]) -> Outcome:
-        session = self._open(bundle, change.threads or self.threads)
+        session = open_with_threads(bundle, change.threads or self.threads)
         if change.threads == 0 and change.batch == 1 and fingerprint(session.bundle) == self.fingerprint:
             return Outcome(change, 0, None, 0, "the bundle stays the same", commands)
         feeds, results = self.feeds, self.results
@@ -268,7 +262,10 @@ class Trial:
         if not outcome.is_faster:
             return outcome
         # Where memory lies can cost some percent of a session's life: what is promised has to hold twice.
-        fresh = self._open(self.bundle, self.threads), self._open(bundle, change.threads or self.threads)
+        fresh = (
+            open_with_threads(self.bundle, self.threads),
+            open_with_threads(bundle, change.threads or self.threads),
+        )
         return min(
             outcome,
             self._timed(change, *fresh, feeds, error, note, commands),

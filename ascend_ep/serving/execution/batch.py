@@ -10,6 +10,7 @@ import numpy as np
 
 from ascend_ep.errors import AscendError
 from ascend_ep.runtime.output_memory import allocator
+from ascend_ep.serving.profiles import recorded
 from ascend_ep.serving.refusals import internal
 from ascend_ep.serving.request import Array
 
@@ -73,7 +74,7 @@ class Batch:
         whole = len(jobs) == 1 and padded == rows
         feed = jobs[0].inputs if whole else _assembled(jobs, padded)
         assembled = _clock()
-        outputs = run(feed)
+        outputs = recorded(run, next((job.profile for job in jobs if job.profile), None))(feed)
         ran = _clock()
         outcomes: list[Outcome] = [outputs] if whole else _cut(outputs, jobs, padded)
         cut = _clock()

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from ascend_ep.errors import AscendError
+from ascend_ep.serving.profiles import RequestProfile
 from ascend_ep.serving.request import Array, InferRequest, Timings
 
 #: All outputs of the model in its order, or why there are none.
@@ -17,7 +18,7 @@ class Job:
 
     rows: the size of the batch dimension, 1 for a model without one. level: 0 goes first. size: bytes of the
     inputs. start_by: on the clock of time.monotonic. These three are set by a scheduler that lets it wait.
-    own_deadline: whether the request named its deadline.
+    own_deadline: whether the request named its deadline. profile: what records its run, if it is recorded.
     """
 
     __slots__ = (
@@ -27,6 +28,7 @@ class Job:
         "inputs",
         "level",
         "own_deadline",
+        "profile",
         "request",
         "rows",
         "size",
@@ -42,6 +44,7 @@ class Job:
         self.finished = False
         self.level = self.size = 0
         self.own_deadline = False
+        self.profile: RequestProfile | None = None
         self.start_by: float | None = None
         self.timings = Timings(batch=rows)
         self.arrived = time.monotonic_ns()

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 from ascend_ep.errors import AscendError
+from ascend_ep.serving.profiles import recorded
 from ascend_ep.serving.refusals import internal
 from ascend_ep.serving.statistics import VersionStatistics
 
@@ -68,7 +69,7 @@ class DirectScheduler:
             return
         began = time.monotonic_ns()
         try:
-            outputs = self._run(job.inputs)
+            outputs = recorded(self._run, job.profile)(job.inputs)
         except Exception as failure:
             job.fail(internal(failure))
             return

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from ascend_ep.errors import AscendError
 from ascend_ep.serving.execution.job import Job
+from ascend_ep.serving.parameters import PROFILE, wants_profile
 from ascend_ep.serving.protocol.messages import ModelStreamInferResponse
 from ascend_ep.serving.refusals import internal, status_of
 from ascend_ep.serving.request import InferResponse
@@ -75,9 +76,11 @@ class Inference:
         caller = _caller(context)
 
         async def read() -> None:
+            sender = caller
             async for data in messages:
                 await window.acquire()
-                waiting.append(self._begin_in_stream(data, caller))
+                waiting.append(self._begin_in_stream(data, sender))
+                sender = caller._replace(profile="")  # of a stream, the first request is profiled
                 changed.set()
 
         reader = asyncio.get_running_loop().create_task(read())
@@ -136,6 +139,7 @@ class Inference:
         request = call.parsed.request
         request.traceparent = caller.traceparent
         request.key = request.key or caller.key
+        request.profile = wants_profile(caller.profile)
         deadline = caller.deadline
         if deadline is not None and (request.deadline is None or deadline < request.deadline):
             request.deadline = deadline
@@ -164,12 +168,13 @@ class Inference:
 
 
 class _Caller(NamedTuple):
-    """What a call says besides its message: its deadline on the clock of time.monotonic, the key of a split
-    and the trace context of its metadata."""
+    """What a call says besides its message: its deadline on the clock of time.monotonic, and of its metadata
+    the key of a split, the trace context and whether it is to be profiled."""
 
     deadline: float | None
     key: str
     traceparent: str
+    profile: str
 
 
 class _Call:
@@ -207,10 +212,12 @@ class _Call:
 def _caller(context: Any) -> _Caller:
     remaining = context.time_remaining()
     deadline = None if remaining is None else time.monotonic() + remaining
-    key = traceparent = ""
+    key = traceparent = profile = ""
     for name, value in context.invocation_metadata() or ():
         if name == "traceparent":
             traceparent = str(value)
         elif name == "x-ascend-key":
             key = str(value)
-    return _Caller(deadline, key, traceparent)
+        elif name == PROFILE:
+            profile = str(value)
+    return _Caller(deadline, key, traceparent, profile)

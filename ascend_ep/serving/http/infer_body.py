@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ascend_ep.errors import AscendError
-from ascend_ep.serving.parameters import take_parameters
+from ascend_ep.serving.parameters import PROFILE, take_parameters, wants_profile
 from ascend_ep.serving.request import Array, InferRequest
 from ascend_ep.serving.settings import Limits
 from ascend_ep.serving.tensors import array_from_raw
@@ -94,6 +94,7 @@ def parse(request: Request, body: Body, model: str, version: str, limits: Limits
         {k: v for k, v in parameters.items() if v is not None},
         key=request.headers.get("x-ascend-key", ""),
         traceparent=request.headers.get("traceparent", ""),
+        profile=wants_profile(request.headers.get(PROFILE, "")),
     )
     if parameters:
         take_parameters(made)

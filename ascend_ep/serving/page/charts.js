@@ -41,10 +41,12 @@ function path(values, x, y) {
   return drawn;
 }
 
-// lines: [{values, name}], newest last; label: how a value is written; area: fills below the first.
-export function lineChart(svg, lines, label, area = false) {
+// lines: [{values, name}], newest last; label: how a value is written; area: fills below the first;
+// empty: the greatest value of the axis while there is none.
+export function lineChart(svg, lines, label, area = false, empty = 1) {
   const { width, height } = svg.getBoundingClientRect();
-  const top = roundUp(Math.max(0, ...lines.flatMap((l) => l.values.filter((v) => !Number.isNaN(v)))));
+  const most = Math.max(0, ...lines.flatMap((l) => l.values.filter((v) => !Number.isNaN(v))));
+  const top = most > 0 ? roundUp(most) : empty;
   const x = (i, n) => LEFT + ((width - LEFT - 4) * (LENGTH - n + i)) / (LENGTH - 1);
   const y = (value) => TOP + (height - TOP - BOTTOM) * (1 - value / top);
   const parts = [];

@@ -33,7 +33,19 @@ function badge(text, kind) {
   return made;
 }
 
+/** The name of a version, by which it is chosen: a click anywhere in its row does the same. */
+function picker(name, key) {
+  const made = document.createElement("button");
+  made.type = "button";
+  made.className = "pick";
+  made.dataset.key = key;
+  made.textContent = name;
+  made.setAttribute("aria-pressed", String(key === chosen));
+  return made;
+}
+
 function showModels(state) {
+  const held = at("models").contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
   const rows = document.createElement("tbody");
   const states = state.models.flatMap((model) => (model.states.length ? model.states : [{}])
     .map((entry) => [model, entry]));
@@ -41,7 +53,7 @@ function showModels(state) {
     const row = rows.insertRow();
     const key = `${model.name}/${entry.version}`;
     const version = model.versions.find((v) => v.version === entry.version);
-    cell(row, model.name);
+    cell(row, version ? picker(model.name, key) : model.name);
     cell(row, entry.version || "");
     cell(row, badge((entry.state || "unknown").toLowerCase(), entry.state === "READY" ? "good" : "bad"));
     if (version) {
@@ -57,6 +69,8 @@ function showModels(state) {
   }
   rows.id = "models";
   at("models").replaceWith(rows);
+  if (held !== undefined)
+    [...rows.querySelectorAll(".pick")].find((b) => b.dataset.key === held)?.focus({ preventScroll: true });
   at("none").hidden = states.length > 0;
 }
 
@@ -66,7 +80,7 @@ function showCharts(state) {
   lineChart(at("latency"), [
     { values: samples.map((s) => s.median), name: "first" },
     { values: samples.map((s) => s.high), name: "second" },
-  ], duration);
+  ], duration, false, 1e6);
   at("throughput-now").textContent = `${name}: ${count(now.rate)} requests/s`;
   at("latency-now").textContent = `${name}: ${duration(now.median)}, 99 %: ${duration(now.high)}`;
   const shown = [...versionsOf(state)].filter(([key]) => !chosen || key === chosen);
@@ -117,7 +131,7 @@ function show(state) {
   showModels(state);
   showCharts(state);
   showErrors(state);
-  trial.update([...versionsOf(state)]);
+  trial.update([...versionsOf(state)], state.profiles);
 }
 
 function choose(key, state) {

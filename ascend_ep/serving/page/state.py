@@ -45,10 +45,12 @@ class ModelPage(TypedDict):
 
 
 class PageState(TypedDict):
-    """time: seconds since the start. bounds: nanoseconds, upper bounds of the buckets but the last."""
+    """time: seconds since the start. profiles: whether requests can be profiled. bounds: nanoseconds,
+    upper bounds of the buckets but the last."""
 
     version: str
     ready: bool
+    profiles: bool
     time: float
     bounds: list[int]
     models: list[ModelPage]
@@ -66,6 +68,7 @@ class StateOfPage:
         return {
             "version": installed_version(),
             "ready": self._service.ready,
+            "profiles": self._service.profiles.folder is not None,
             "time": time.monotonic() - self._began,
             "bounds": list(BOUNDS),
             "models": [_model(model) for model in sorted(models, key=lambda m: m.name)],

@@ -19,9 +19,12 @@ export class Trial {
       event.preventDefault();
       this.send();
     });
+    at("trial-profile").addEventListener("click", () => this.send({ "Ascend-Profile": "1" }));
   }
 
-  update(versions) {
+  // profiles: whether the server takes them
+  update(versions, profiles) {
+    at("trial-profile").hidden = !profiles;
     const before = [...this.models.keys()].join();
     this.models = new Map(versions);
     const names = [...this.models.keys()];
@@ -68,18 +71,20 @@ export class Trial {
     this.show(`the image goes into [${this.input.name}] as ${this.input.datatype}[${shape}]`, "");
   }
 
-  async send() {
+  async send(more = {}) {
     const [model, version] = at("trial-model").value.split("/");
     const path = `/v2/models/${encodeURIComponent(model)}/versions/${version}/infer`;
     at("trial-send").disabled = true;
     try {
       const request = this.request();
       const began = performance.now();
-      const answer = await this.fetcher(path, { method: "POST", ...request });
+      const headers = { ...request.headers, ...more };
+      const answer = await this.fetcher(path, { method: "POST", ...request, headers });
       const text = await answer.text();
       const ms = (performance.now() - began).toFixed(1);
       const timing = answer.headers.get("server-timing");
-      this.show(`${answer.status}, ${ms} ms here${timing ? `; ${timingText(timing)}` : ""}`, readable(text));
+      const parts = [`${answer.status}, ${ms} ms here`, timing && timingText(timing), profileText(text)];
+      this.show(parts.filter(Boolean).join("; "), readable(text));
     } catch (error) {
       this.show(String(error.message || error), "");
     } finally {
@@ -129,6 +134,16 @@ function timingText(timing) {
     const [name, value] = part.split(";dur=");
     return `${name} ${+Number(value).toFixed(3)} ms`;
   }).join(", ");
+}
+
+// Where the profile of the request lies, if there is one.
+function profileText(text) {
+  try {
+    const { ascend_profile: folder, ascend_profile_error: error } = JSON.parse(text).parameters || {};
+    return [folder && `profile ${folder} in --profile-dir`, error].filter(Boolean).join("; ");
+  } catch {
+    return "";
+  }
 }
 
 // Indented, long lists cut; above it the best classes of an output that looks like classes.

@@ -114,7 +114,7 @@ static void run_group(const gemm_rows_block *k, int64_t first, int64_t rows, int
         int64_t room = panels * GEMM_PANEL - at;
         vectors = end - col > ASC_VF ? 2 : 1;
         if (rows == 1 && end - col > 2 * ASC_VF && room >= 8 * ASC_VF && at % GEMM_PANEL == 0) vectors = 8;
-        if (rows == 2 && end - col > 2 * ASC_VF && room >= 4 * ASC_VF) vectors = 4;
+        if (rows >= 2 && rows <= GEMM_WIDE_ROWS && end - col > 2 * ASC_VF && room >= 4 * ASC_VF) vectors = 4;
         run_strip(k, first, rows, col, end - col, vectors,
                   b + at / GEMM_PANEL * k->b_panel + at % GEMM_PANEL / (k->fp16 ? 2 : 1));
     }
@@ -173,7 +173,7 @@ static void run_swapped(const gemm_rows_block *k, int64_t first, int64_t rows, i
 /* Panels that are at hand together. Few rows want wide strips. Rows of A in panels are read from far, so
  * several panels of B wait for each of them in L2. */
 static int64_t group_panels(const gemm_rows_block *k) {
-    if (k->rows <= 2) return GEMM_WIDE_PANELS;
+    if (k->rows <= GEMM_WIDE_ROWS) return GEMM_WIDE_PANELS;
     if (!k->g->a_panels) return 1;
     int64_t fit = (384 << 10) / (GEMM_PANEL * (int64_t)sizeof(float)) / (k->k ? k->k : 1);
     return fit < 1 ? 1 : asc_least(fit, GEMM_GROUP);

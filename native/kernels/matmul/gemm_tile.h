@@ -74,8 +74,11 @@ typedef struct gemm_tile {
     const gemm_tile_end *end; /* of the tile before, done while this one multiplies; NULL: none */
 } gemm_tile;
 
+/* Most rows of a tile of 4 vectors, whose sums and the rest fill no more registers than there are. */
+#define GEMM_WIDE_ROWS (GEMM_ROWS > 6 ? 3 : 2)
+
 /* Writes all `vectors` whole vectors of each row. rows is 1..GEMM_ROWS; vectors is 1 or 2, with 4
- * for 2 rows and 8 for 1 row also possible: narrow tiles need more columns to hide latency. */
+ * for 2 to GEMM_WIDE_ROWS and 8 for 1 row also possible: narrow tiles need more columns to hide latency. */
 void ASC_FN(gemm_tile_run)(int rows, int vectors, const gemm_tile *t);
 
 /* The same on pairs of bfloat16 (vnni2.h): k counts pairs, and a and b hold one where they held a float. */

@@ -64,6 +64,7 @@ PAIR(5)
 PAIR(6)
 #endif
 #if GEMM_ROWS > 6
+TILE(3, 4)
 PAIR(7)
 PAIR(8)
 PAIR(9)
@@ -176,8 +177,11 @@ void GEMM_TILE_RUN(int rows, int vectors, const gemm_tile *t) {
         return;
     }
 #endif
-    if (vectors == 8)
-        tile_1x8(t);
+    if (vectors == 8) tile_1x8(t);
+#if GEMM_ROWS > 6
+    else if (vectors == 4 && rows == 3)
+        tile_3x4(t);
+#endif
     else if (vectors == 4)
         tile_2x4(t);
     else

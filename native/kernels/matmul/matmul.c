@@ -113,7 +113,7 @@ static void split(asc_call *call, const matmul_problem *p) {
     if (rows < call->threads && has_own_rows(call, p)) rows = call->threads;
     int64_t most = asc_least(asc_most(2, ns / CHUNK_NS), call->threads * 4);
     int64_t wanted = call->threads < 2 || ns < PARALLEL_NS ? 1 : most;
-    int64_t least_wide = p->gemm.m > 2 ? 4 : 2 * GEMM_WIDE_PANELS; /* two rows or one want wide strips */
+    int64_t least_wide = p->gemm.m > GEMM_WIDE_ROWS ? 4 : 2 * GEMM_WIDE_PANELS; /* few rows want wide strips */
     while (p->batches * rows * columns < wanted) {
         int64_t tall = p->gemm.m / rows, wide = panels / columns;
         if (wide >= least_wide && wide * GEMM_PANEL >= tall)

@@ -1,7 +1,8 @@
 /* recurrent: RNN, GRU and LSTM of ONNX, step after step; the input's products are made beforehand.
  *
  * in:   X [S, B, D*G*H], sums of the input and of the biases, gates in ONNX's order
- *       R [D, H, N] in ASC_LAYOUT_PANEL32, or [D, N, H] plain: N is G*H, of GRU 2*H for its gates z and r
+ *       R [D, H, N] in ASC_LAYOUT_PANEL32, or [D, N, H] plain: N is G*H, of GRU 2*H for its gates z and r; in
+ *       ASC_LAYOUT_VNNI2_32 the state is rounded to bfloat16 where it is multiplied, and nowhere else
  *       Rc of GRU's candidate, likewise with N = H;  bias [D, H] of that product, if the reset comes after it
  *       lengths [B] int32;  h0 [D, B, H];  c0 [D, B, H];  peephole [D, 3*H]: each may be absent
  *       of R of LSTM in int8, [D, H, N] in ASC_LAYOUT_VNNI4_32: bias [D, N], of both products; the sums of its columns
@@ -9,14 +10,13 @@
  * out:  Y [S, D, B, H], zero from a row's length on;  h [D, B, H];  of LSTM c [D, B, H]
  * ints: asc_recurrent_params;  floats: asc_recurrent_floats
  *
- * A chunk is some rows of one direction, which take all steps; or with a single row and large weights, some
- * columns of one step's product.
+ * A chunk is some rows of one direction, which take all steps; or with few rows and large weights, some columns of
+ * one step's product.
  */
 #include "recurrent.h"
 
 #include <string.h>
 
-#include "chunks.h"
 #include "matmul/gemm.h"
 
 /* --- room ------------------------------------------------------------------------------------- */
@@ -45,20 +45,25 @@ static room room_of(const layer *l, int32_t worker) {
                   (gemm_scratch *)(base + room_floats(l, rows) * (int64_t)sizeof(float))};
 }
 
-#define LARGE_WEIGHTS (1 << 18) /* weights of one step from which a single row is worth sharing, in floats */
+#define LARGE_WEIGHTS (1 << 18) /* weights of one step from which its columns are worth sharing, in floats */
+#define SHARING_ROWS 6          /* most rows that share them: reading the weights is most of the work */
 
 static void split(asc_call *call, const layer *l) {
     int64_t weights = l->hidden * l->columns, shares = asc_ceil_div(call->threads, l->directions);
     int64_t rows = l->batch;
-    if (call->threads > 1 && rows > 1 && !l->shared && weights * l->steps * rows > LARGE_WEIGHTS)
+    int few = !l->quantised && l->directions == 1 && rows <= SHARING_ROWS && weights >= LARGE_WEIGHTS;
+    if (call->threads > 1 && rows > 1 && !l->shared && !few && weights * l->steps * rows > LARGE_WEIGHTS)
         rows = asc_ceil_div(rows, shares < rows ? shares : rows);
     int alone = l->directions == 1 && rows == l->batch;
     if (l->quantised) weights /= (int64_t)sizeof(float);
+    if (l->narrow) weights /= 2;
     recurrent_note_of(call)->rows = rows;
-    recurrent_note_of(call)->columns = 0;
-    if (call->threads > 1 && alone && weights >= LARGE_WEIGHTS)
-        recurrent_note_of(call)->columns =
-            asc_ceil_div(asc_ceil_div(l->hidden, GEMM_PANEL), call->threads) * GEMM_PANEL;
+    recurrent_note_of(call)->shares_columns = call->threads > 1 && alone && weights >= LARGE_WEIGHTS;
+}
+
+/* Lines of the weights' panels. */
+static int64_t panel_lines(const layer *l) {
+    return l->narrow ? asc_ceil_div(l->hidden, 2) : l->hidden;
 }
 
 int32_t ASC_FN(recurrent_prepare)(asc_call *call) {
@@ -70,7 +75,7 @@ int32_t ASC_FN(recurrent_prepare)(asc_call *call) {
     split(call, &l);
     int64_t rows = recurrent_note_of(call)->rows, own = room_floats(&l, rows), bytes, total, packed;
     int64_t product = l.quantised ? ASC_FN(recurrent_bytes_room)(&l, rows)
-                                  : ASC_FN(gemm_scratch_bytes)(rows, gemm_k_block(l.hidden, GEMM_MANY_ROWS));
+                                  : ASC_FN(gemm_scratch_bytes)(rows, gemm_k_block(panel_lines(&l), GEMM_MANY_ROWS));
     int fits = own > 0 && product > 0 && l.r_step > 0 && l.rc_step > 0 && asc_mul_ok(own, sizeof(float), &bytes) &&
                asc_add_ok(bytes, product, &bytes) && asc_mul_ok(bytes, call->threads, &total);
     fits = fits && asc_add_ok(l.r_step, l.rc_step, &packed) && asc_mul_ok(packed, l.directions, &packed);
@@ -104,17 +109,20 @@ static void product_chunk(const asc_call *call, int64_t chunk, int32_t worker, v
 /* sums[rows, columns] = state[rows, H] weights (+ what is added to each row) */
 static void multiply(const layer *l, const float *state, int64_t rows, const float *weights, int64_t columns,
                      epilogue_addend added, float *sums, int32_t worker) {
-    product p = {.layer = l, .g = {.m = rows, .n = columns, .k = l->hidden, .a = state, .a_row = l->hidden, .a_k = 1}};
+    int64_t lines = panel_lines(l);
+    product p = {.layer = l, .g = {.m = rows, .n = columns, .k = lines, .a = state, .a_row = l->hidden, .a_k = 1}};
+    p.g.vnni2 = p.g.rounds = l->narrow;
+    p.g.a_columns = l->hidden;
     p.g.b = weights;
     p.g.c = sums;
     p.g.ldc = columns;
-    p.g.k_block = gemm_k_block(l->hidden, GEMM_MANY_ROWS);
-    p.g.k_to = l->hidden;
+    p.g.k_block = gemm_k_block(lines, GEMM_MANY_ROWS);
+    p.g.k_to = lines;
     p.g.epilogue = (epilogue){.alpha = 1, .beta = 1, .residual = added};
-    int64_t share = recurrent_note_of(l->call)->columns;
-    p.columns = share ? share * (columns / l->hidden) : asc_ceil_div(columns, GEMM_PANEL) * GEMM_PANEL;
-    if (share)
-        asc_parallel(l->call, asc_ceil_div(columns, p.columns), product_chunk, &p);
+    p.columns = recurrent_share(l->call, columns);
+    int64_t chunks = asc_ceil_div(columns, p.columns);
+    if (chunks > 1)
+        asc_parallel(l->call, chunks, product_chunk, &p);
     else
         product_chunk(l->call, 0, worker, &p);
 }

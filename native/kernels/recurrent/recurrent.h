@@ -3,6 +3,7 @@
 #define ASC_KERNELS_RECURRENT_H
 
 #include "asc_plan.h"
+#include "chunks.h"
 #include "isa.h"
 
 enum { X, R, RC, BIAS, LENGTHS, H0, C0, PEEPHOLE, R_SUMS, R_SCALE, R_ZERO, INPUTS };
@@ -42,6 +43,7 @@ typedef struct layer {
     cell cells[2];
     int backwards[2];
     int64_t r_step, rc_step; /* floats (of bytes, bytes) between the directions' weights in panels */
+    int narrow;              /* R and Rc are bfloat16, in VNNI2_32 */
     const float *r, *rc;     /* in panels */
     int quantised;           /* R is int8, in VNNI4_32, and these belong to its columns */
     const int8_t *bytes, *r_zero;
@@ -51,13 +53,20 @@ typedef struct layer {
 } layer;
 
 typedef struct recurrent_note {
-    layer layer;           /* without pointers */
-    int64_t rows, columns; /* of a chunk; columns of one for each of the state's (0: all) */
+    layer layer;        /* without pointers */
+    int64_t rows;       /* of a chunk */
+    int shares_columns; /* of each product, among all threads */
     int64_t scratch_bytes, pack_floats;
 } recurrent_note;
 
 static inline recurrent_note *recurrent_note_of(const asc_call *call) {
     return call->note;
+}
+
+/* Columns of a product that are one chunk, in whole panels. */
+static inline int64_t recurrent_share(const asc_call *call, int64_t columns) {
+    int64_t shares = recurrent_note_of(call)->shares_columns ? call->threads : 1;
+    return asc_ceil_div(asc_ceil_div(columns, ASC_PANEL), shares) * ASC_PANEL;
 }
 
 static inline const float *floats_of(const asc_call *call, int operand, int64_t offset) {

@@ -3,7 +3,6 @@
  * of many rows it quantises as many together as there are rows for a thread. */
 #include <string.h>
 
-#include "chunks.h"
 #include "matmul/qgemm.h"
 #include "quantize/quantise_row.h"
 #include "recurrent.h"
@@ -101,7 +100,7 @@ static void product_chunk(const asc_call *call, int64_t chunk, int32_t worker, v
 
 void ASC_FN(recurrent_bytes_multiply)(const layer *l, int64_t d, const float *state, int64_t rows, const float *x,
                                       int64_t x_row, float *sums, void *room) {
-    int64_t each = row_bytes(l), share = recurrent_note_of(l->call)->columns, none = 0;
+    int64_t each = row_bytes(l), none = 0;
     byte_row *quantised = room;
     uint8_t *bytes = (uint8_t *)(quantised + rows);
     quantise(l, state, rows, quantised, bytes);
@@ -110,9 +109,10 @@ void ASC_FN(recurrent_bytes_multiply)(const layer *l, int64_t d, const float *st
     p.g.vnni4 = each / 4;
     p.g.b_panel = QGEMM_PANEL * each;
     p.g.b = l->bytes + d * l->r_step;
-    p.columns = share ? share * (l->columns / l->hidden) : l->columns;
-    if (share)
-        asc_parallel(l->call, asc_ceil_div(l->columns, p.columns), product_chunk, &p);
+    p.columns = recurrent_share(l->call, l->columns);
+    int64_t chunks = asc_ceil_div(l->columns, p.columns);
+    if (chunks > 1)
+        asc_parallel(l->call, chunks, product_chunk, &p);
     else
         product_chunk(l->call, 0, 0, &p);
 }

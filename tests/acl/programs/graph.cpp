@@ -66,6 +66,10 @@ int main(int argc, char **argv) {
     printf("file %d\n", ge::aclgrphParseONNX(argv[1], {}, file) == ge::GRAPH_SUCCESS);
     printf("build %d\n", ge::aclgrphBuildModel(file, shapes, model) == ge::GRAPH_SUCCESS);
     printf("save %d\n", ge::aclgrphSaveModel(argv[2], model) == ge::GRAPH_SUCCESS);
+    printf("no folder %d\n", ge::aclgrphSaveModel(std::string(argv[1]) + "/saved", model) == ge::GRAPH_SUCCESS);
+    uint32_t loaded;
+    const std::string saved = std::string(argv[2]) + ".om";
+    printf("load %d\n", aclmdlLoadFromFile(saved.c_str(), &loaded) || aclmdlUnload(loaded));
     AscendString name;
     const bool named = file.GetName(name) == ge::GRAPH_SUCCESS;
     printf("name %d %s\n", named, name.GetString());

@@ -141,6 +141,15 @@ inline void binary(const char *name, Where w, const LocalTensor<D> &d, const Loc
                            second = lanes.runs(right, bits_of<R>);
     const bool meets = meet(d.bytes(), written, x.bytes(), first) || meet(d.bytes(), written, y.bytes(), second);
     issue_lanes(PIPE_V, name, w, {d.writes_runs(written), x.reads_runs(first), y.reads_runs(second)}, [=] {
+        const uint32_t n = meets ? 0 : lanes.dense({to, left, right});
+        for (int32_t r = 0; n && r < lanes.repeats(); r++) {
+            D *zr = z + Lanes::row(r, to, bits_of<D>);
+            const S *ar = a + Lanes::row(r, left, bits_of<S>);
+            const R *br = b + Lanes::row(r, right, bits_of<R>);
+#pragma GCC ivdep
+            for (uint32_t k = 0; k < n; k++) zr[k] = D(f(Compute<S>(ar[k]), Compute<R>(br[k])));
+        }
+        if (n) return;
         lanes.put(z, to, meets, [=](int32_t r, uint32_t k) {
             return D(
                 f(Compute<S>(a[Lanes::at(r, k, left, bits_of<S>)]), Compute<R>(b[Lanes::at(r, k, right, bits_of<R>)])));
@@ -172,6 +181,16 @@ inline void ternary(const char *name, Where w, const LocalTensor<D> &d, const Lo
     const bool meets = meet(d.bytes(), written, x.bytes(), first) || meet(d.bytes(), written, y.bytes(), second);
     issue_lanes(PIPE_V, name, w,
                 {d.writes_runs(written), d.reads_runs(written), x.reads_runs(first), y.reads_runs(second)}, [=] {
+                    const uint32_t n = meets ? 0 : lanes.dense({to, left, right});
+                    for (int32_t r = 0; n && r < lanes.repeats(); r++) {
+                        D *zr = z + Lanes::row(r, to, bits_of<D>);
+                        const S *ar = a + Lanes::row(r, left, bits_of<S>);
+                        const S *br = b + Lanes::row(r, right, bits_of<S>);
+#pragma GCC ivdep
+                        for (uint32_t k = 0; k < n; k++)
+                            zr[k] = D(f(Compute<D>(zr[k]), Compute<S>(ar[k]), Compute<S>(br[k])));
+                    }
+                    if (n) return;
                     lanes.put(z, to, meets, [=](int32_t r, uint32_t k) {
                         return D(f(Compute<D>(z[Lanes::at(r, k, to, bits_of<D>)]),
                                    Compute<S>(a[Lanes::at(r, k, left, bits_of<S>)]),

@@ -87,6 +87,8 @@ class Blocks {
                 leave(i);
             });
         for (std::thread &t : threads) t.join();
+        launch_work() = {};
+        for (const auto &made : cores_) launch_work().add(made->work);
         if (CHECKED && !stopped_) advise_on_globals();
         the_core = nullptr;
         asc_on_cube_core = false;

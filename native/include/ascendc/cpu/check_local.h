@@ -84,16 +84,31 @@ inline void unordered(const Operand &o, Now &now, uint32_t pipe, uint32_t other,
     }
 }
 
+/* What nothing wrote may be computed with, lane by lane, as long as nothing takes the result: the rest of a tile, of a
+ * count of elements, or any rows and columns of one that is computed by repeats. What does take it is told where the
+ * first instruction stands that found nothing in a repeat. */
 inline void unwritten(const Operand &o, Now &now, Memory &m, uint64_t begin, uint64_t bytes) {
-    if (now.lanes && !settings().strict && !m.written.none(begin, bytes)) {
-        now.holes = true;
-        return;
-    }
+    Core &c = core();
     uint64_t at = begin;
     while (m.written.at(at)) at++;
+    const uint32_t root = c.log[m.writer[at / BLOCK]].root;
+    const bool nothing = m.written.none(begin, bytes), by_repeats = o.n_more || o.run.repeats > 1;
+    if (now.lanes && !settings().strict && (!nothing || by_repeats || root)) {
+        now.holes = true;
+        if (root || nothing) c.log[now.id].root = root ? root : now.id;
+        return;
+    }
     const int64_t element = int64_t(at - uint64_t(o.base - m.data())) * 8 / int64_t(o.bits);
-    report("ErrorRead2", "copy or Duplicate into it first", Name(o).text, element,
-           "%s: %s: element %lld was never written", now.name, Name(o).text, (long long)element);
+    const Issued first = c.log[root];
+    const int line = place().where.line;
+    if (root) place().where = first.where;
+    if (root)
+        report("ErrorRead2", "copy or Duplicate into it first", Name(o).text, element,
+               "%s: what it reads was never written, and %s (line %d) takes the result: %s: element %lld", first.name,
+               now.name, line, Name(o).text, (long long)element);
+    else
+        report("ErrorRead2", "copy or Duplicate into it first", Name(o).text, element,
+               "%s: %s: element %lld was never written", now.name, Name(o).text, (long long)element);
     m.written.set(begin, bytes);
 }
 
@@ -183,20 +198,56 @@ inline void check_local(const Operand &o, Now &now) {
     });
 }
 
-/* Elements of the result that come from elements which nothing wrote count as unwritten themselves. */
-inline void spread_holes(const Operand *operands, size_t n) {
-    for (size_t d = 0; d < n; d++)
-        for (size_t s = 0; operands[d].write && s < n; s++) {
-            const Operand &to = operands[d], &from = operands[s];
-            if (from.write || from.loose || from.n_more || to.n_more || from.run.repeats > 1 || to.run.repeats > 1)
-                continue;
-            Memory &m = core().in(from.space), &target = core().in(to.space);
-            const uint64_t x = uint64_t(from.base - m.data() + from.run.begin),
-                           y = uint64_t(to.base - target.data() + to.run.begin);
-            if (x == y && &m == &target) continue;
-            for (uint64_t i = 0; i * from.bits < from.run.bytes * 8; i++)
-                if (!m.written.at(x + i * from.bits / 8)) target.written.clear(y + i * to.bits / 8, (to.bits + 7) / 8);
+/* f(byte in the memory) for each element of an operand, repeat by repeat, so that elements of one lane have one number
+ * in all operands of an instruction. */
+template <typename F>
+inline void each_element(const Operand &o, F f) {
+    const uint64_t base = uint64_t(o.base - core().in(o.space).data());
+    uint32_t repeats = 0;
+    o.each_run([&](const Run &run) { repeats = run.repeats > repeats ? run.repeats : repeats; });
+    for (uint32_t r = 0; r < repeats; r++)
+        o.each_run([&](const Run &run) {
+            if (r >= run.repeats) return;
+            const uint64_t begin = base + uint64_t(run.begin + run.stride * int64_t(r));
+            for (uint64_t i = 0; (i + 1) * o.bits <= run.bytes * 8; i++) f(begin + i * o.bits / 8);
+        });
+}
+
+/* Which elements of each of an instruction's sources nothing wrote. */
+using Holes = std::vector<std::vector<bool>>;
+inline Holes holes_of(const Operand *operands, size_t n) {
+    Holes found;
+    for (size_t s = 0; s < n; s++) {
+        const Operand &o = operands[s];
+        if (o.write || o.loose || o.space == Space::GM) continue;
+        const Memory &m = core().in(o.space);
+        found.emplace_back();
+        each_element(o, [&](uint64_t at) { found.back().push_back(!m.written.at(at)); });
+    }
+    return found;
+}
+
+/* Elements of the result that come from elements which nothing wrote count as unwritten themselves: those of the same
+ * number, or of as many times more (Brcb), or fewer (the bits of a comparison). */
+inline void spread_holes(const Operand *operands, size_t n, const Holes &holes) {
+    for (size_t d = 0; d < n; d++) {
+        const Operand &o = operands[d];
+        if (!o.write || o.space == Space::GM) continue;
+        Memory &m = core().in(o.space);
+        uint64_t count = 0;
+        each_element(o, [&](uint64_t) { count++; });
+        for (const std::vector<bool> &from : holes) {
+            const uint64_t sources = from.size(), more = sources && count % sources == 0 ? count / sources : 1,
+                           fewer = count && sources % count == 0 ? sources / count : 1;
+            uint64_t i = 0;
+            each_element(o, [&](uint64_t at) {
+                const auto first = from.begin() + int64_t(std::min(i / more * fewer, sources));
+                const auto last = from.begin() + int64_t(std::min((i / more + 1) * fewer, sources));
+                if (std::find(first, last, true) != last) m.written.clear(at, (o.bits + 7) / 8);
+                i++;
+            });
         }
+    }
 }
 
 }  // namespace asc_cpu

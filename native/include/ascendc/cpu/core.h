@@ -12,6 +12,7 @@
 #include <functional>
 
 #include "global.h"
+#include "work.h"
 
 enum pipe_t : uint8_t {
     PIPE_S,
@@ -51,6 +52,7 @@ struct Issued {
     uint32_t number;
     uint8_t pipe;
     uint64_t begin = 0, bytes = 0; /* of a load: where to, and how much */
+    uint32_t root = 0; /* the first instruction of those that computed with what nothing wrote, 0: none did */
 };
 /* An instruction that has not taken effect. */
 struct Pending {
@@ -79,9 +81,10 @@ struct Core {
     CoreKind kind = CoreKind::Any;
     bool apart = false; /* one of a mixed kernel, which leaves the other kind's instructions to the others */
     Memory memory[SPACES];
-    void *tpipe = nullptr; /* the TPipe in use */
-    uint32_t owners = 0;   /* queues and buffers that InitBuffer has made */
-    uint32_t hccls = 0;    /* objects of Hccl that it has made, which are numbered alike on every core */
+    void *tpipe = nullptr;                   /* the TPipe in use */
+    std::vector<std::shared_ptr<void>> kept; /* their buffers */
+    uint32_t owners = 0;                     /* queues and buffers that InitBuffer has made */
+    uint32_t hccls = 0; /* objects of Hccl that it has made, which are numbered alike on every core */
 
     std::vector<Issued> log;
     Clock issued{}, done{};
@@ -104,6 +107,8 @@ struct Core {
     /* Repeats of vector instructions that wait for a bank of the unified buffer, and the first such instruction. */
     uint64_t bank_waits = 0;
     Where bank_wait;
+
+    uint64_t work[WORK_KINDS] = {};
 
     Atomic atomic = Atomic::None;
     VectorMask mask;

@@ -10,15 +10,17 @@
 
 namespace asc_cpu {
 
-/* All of the unified buffer from an address on. */
+/* All of a memory from an address on. */
 template <typename T>
-inline LocalTensor<T> local_at(const T *address) {
-    Memory &m = core().in(Space::UB);
+inline LocalTensor<T> local_at(const T *address, Space space = Space::UB) {
+    Memory &m = core().in(space);
     const uintptr_t number = reinterpret_cast<uintptr_t>(address);
     const bool offset = number < m.size();
-    if (!offset && !(m.begun() && m.holds(address))) fail("ErrorRead1", "an address outside of the unified buffer");
+    if (!offset && !(m.begun() && m.holds(address)))
+        fail_with("ErrorRead1", "take a number of bytes from its begin, or GetPhyAddr of a tensor",
+                  "an address outside of the %s", name_of(space));
     const uint32_t begin = offset ? uint32_t(number) : uint32_t(reinterpret_cast<const uint8_t *>(address) - m.data());
-    return LocalTensor<T>(Space::UB, nullptr, begin, m.size() - begin);
+    return LocalTensor<T>(space, nullptr, begin, m.size() - begin);
 }
 template <typename T>
 inline GlobalTensor<T> global_from(const T *address) {
@@ -162,6 +164,18 @@ inline void vcadd(T *dst, T *src, uint8_t repeat, uint16_t dstRep, uint16_t srcB
     AscendC::WholeReduceSum<T, false>(asc_cpu::local_at(dst), asc_cpu::local_at(src), 0, repeat, dstRep, srcBlk, srcRep,
                                       w);
 }
+/* Which of the value and its place vcmax and vcmin give, and which first. */
+enum class Order_t : uint8_t { VALUE_INDEX, INDEX_VALUE, ONLY_VALUE, ONLY_INDEX };
+#define ASC_BEST(intrinsic, name)                                                                                  \
+    template <typename T>                                                                                          \
+    inline void intrinsic(T *dst, T *src, uint8_t repeat, uint16_t dstRep, uint16_t srcBlk, uint16_t srcRep,       \
+                          Order_t order = Order_t::VALUE_INDEX, asc_cpu::Where w = asc_cpu::Where::here()) {       \
+        AscendC::name<T, false>(asc_cpu::local_at(dst), asc_cpu::local_at(src), 0, repeat, dstRep, srcBlk, srcRep, \
+                                AscendC::ReduceOrder(order), w);                                                   \
+    }
+ASC_BEST(vcmax, WholeReduceMax)
+ASC_BEST(vcmin, WholeReduceMin)
+#undef ASC_BEST
 template <typename T>
 inline void vcgadd(T *dst, T *src, uint8_t repeat, uint16_t dstRep, uint16_t srcBlk, uint16_t srcRep,
                    asc_cpu::Where w = asc_cpu::Where::here()) {

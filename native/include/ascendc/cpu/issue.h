@@ -31,6 +31,22 @@ inline void count(const Operand *operands, size_t n) {
     }
 }
 
+/* What an instruction asks of its unit; copies are counted by what they move. */
+inline void count_work(pipe_t which, const Operand *operands, size_t n) {
+    Core &c = core();
+    if (which == PIPE_S) c.work[WORK_SCALAR]++;
+    if (which == PIPE_M) c.work[WORK_CUBE]++;
+    uint64_t widest = 0;
+    for (size_t i = 0; i < n; i++) {
+        const Operand &o = operands[i];
+        uint64_t bytes = 0;
+        o.each_run([&bytes](const Run &r) { bytes += r.bytes * r.repeats; });
+        if (which == PIPE_V && o.space == Space::UB && bytes > widest) widest = bytes;
+        if (which != PIPE_S && o.space == Space::GM) c.work[o.write ? WORK_WRITTEN : WORK_READ] += bytes;
+    }
+    if (which == PIPE_V) c.work[WORK_VECTOR] += (widest + 255) / 256;
+}
+
 /* The bank of the unified buffer that a block of 32 bytes lies in: 16 side by side, in each 64 KB. */
 constexpr uint32_t bank_of(uint64_t at) {
     return uint32_t(at / 65536 * 16 + at / 32 % 16);
@@ -77,6 +93,7 @@ inline void count_banks(const Operand *operands, size_t n) {
     if (where.line) place().where = where;
     const uint32_t pipe = index_of(which);
     if (pipe) count(operands, n);
+    count_work(which, operands, n);
     if (pipe == 1 && lanes) count_banks(operands, n);
     if (pipe || !c.scalar_event || c.scalar_event != c.log.size() - 1) {
         c.issued[pipe]++;
@@ -88,27 +105,16 @@ inline void count_banks(const Operand *operands, size_t n) {
         use(operands[i], now);
         bounds(operands[i], now);
     }
-    /* In place, holes stay where they are. */
-    std::vector<std::pair<uint64_t, uint64_t>> kept;
-    for (const bool write : {false, true})
+    Holes holes; /* before the result is written, which may lie where a source does */
+    for (const bool write : {false, true}) {
+        if (write && now.holes) holes = holes_of(operands, n);
         for (size_t i = 0; i < n; i++) {
             const Operand &o = operands[i];
             if (o.write != write) continue;
-            if (write && now.holes && o.space != Space::GM && !o.n_more && o.run.repeats == 1) {
-                Memory &m = c.in(o.space);
-                const uint64_t begin = uint64_t(o.base - m.data() + o.run.begin);
-                for (uint64_t at = begin; at < begin + o.run.bytes; at++)
-                    if (!m.written.at(at)) kept.emplace_back(i, at);
-            }
             o.space == Space::GM ? check_global(o, now) : check_local(o, now);
         }
-    if (now.holes) {
-        for (const auto &[i, at] : kept)
-            for (size_t s = 0; s < n; s++)
-                if (!operands[s].write && operands[s].base == operands[size_t(i)].base)
-                    c.in(operands[size_t(i)].space).written.clear(at, 1);
-        spread_holes(operands, n);
     }
+    if (now.holes) spread_holes(operands, n, holes);
     return now.known;
 }
 
@@ -161,6 +167,7 @@ inline void issue_lanes(pipe_t pipe, const char *name, Where where, std::initial
 /* The access of one element by the scalar unit. */
 [[gnu::noinline]] inline void scalar_issue(const char *name, Where w, const Operand &o) {
     issue(PIPE_S, name, w, {o}, [] {});
+    if (!o.write) core().scalar_reads++, core().scalar_read = w;
     if (o.space == Space::GM) return;
     const Memory &m = core().in(o.space);
     const uint32_t id = m.writer[size_t((o.base - m.begun() + o.run.begin) / BLOCK)];
@@ -177,7 +184,7 @@ inline bool scalar_reads(Where w, const Buffer *buffer, Space space, const uint8
     const uint32_t id = m.writer[size_t(at / BLOCK)];
     if (c.scalar_knows[id % 8] != id || !m.written.element(at, bytes)) return false;
     place().where = w;
-    c.scalar_reads++, c.scalar_read = w;
+    c.scalar_reads++, c.work[WORK_SCALAR]++, c.scalar_read = w;
     return true;
 }
 /* Whether the last instruction was a scalar write to the same block. */
@@ -191,6 +198,7 @@ inline bool scalar_writes(Where w, const Buffer *buffer, Space space, const uint
     const uint64_t at = uint64_t(base - m.begun()) + offset;
     if (m.writer[size_t(at / BLOCK)] != c.scalar_event || c.scalar_event != c.log.size() - 1) return false;
     m.written.set(at, bytes);
+    c.work[WORK_SCALAR]++;
     place().where = w;
     return true;
 }

@@ -118,6 +118,18 @@ class Lanes {
                 if (has(r, k)) y[at(r, k, to, bits_of<D>)] = made[k];
         }
     }
+    /* How many lanes of every repeat lie side by side in operands of these strides; 0: there are gaps. */
+    uint32_t dense(std::initializer_list<Stride> strides) const {
+        if (counter_ || bits_ < 16) return 0;
+        for (const Stride &stride : strides)
+            if (stride.block != 1) return 0;
+        const uint64_t low = words_[0], high = words_[1];
+        const bool leads = ~low ? !high && !(low & (low + 1)) : !(high & (high + 1));
+        const uint32_t n = uint32_t(__builtin_popcountll(low) + __builtin_popcountll(high));
+        return !leads ? 0 : n < per_repeat() ? n : per_repeat();
+    }
+    /* Of dense operands, the first lane of a repeat. */
+    static int64_t row(int32_t repeat, Stride stride, uint32_t bits) { return at(repeat, 0, stride, bits); }
     /* f(repeat, lane) for each. */
     template <typename F>
     void each(F f) const {

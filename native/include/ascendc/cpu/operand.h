@@ -19,6 +19,13 @@ struct Buffer {
     uint32_t user = 0; /* bytes of GetUserTag */
 };
 
+/* A buffer that is there as long as the core, whose tensors may outlive the TBuf or TQue that it is of. */
+inline std::shared_ptr<Buffer> made(Buffer buffer) {
+    auto kept = std::make_shared<Buffer>(buffer);
+    core().kept.push_back(kept);
+    return kept;
+}
+
 /* `repeats` runs of bytes, each `stride` after the one before, from an operand's first element. */
 struct Run {
     int64_t begin = 0;

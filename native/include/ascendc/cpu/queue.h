@@ -2,6 +2,7 @@
 #pragma once
 
 #include <exception>
+#include <memory>
 
 #include "blocks.h"
 
@@ -18,21 +19,15 @@ constexpr TQueConfig GetTQueConfig(bool nd2nz, bool nz2nd = false, bool scm = fa
     return {nd2nz, nz2nd, scm, length, number, 0, {}, false, false};
 }
 
-/* A queue of tensors between two positions. */
+/* A queue of tensors between two positions. A copy is the same queue. */
 template <TPosition from, TPosition to, int32_t depth, auto mask = 0>
 class TQueBind {
    public:
     static constexpr TPosition POSITION = asc_cpu::home_of(from, to);
-    TQueBind() = default;
-    TQueBind(const TQueBind &) = delete;
-    TQueBind(TQueBind &&) = default;
-    TQueBind &operator=(TQueBind &&) = default;
-
     template <typename T>
     LocalTensor<T> AllocTensor(asc_cpu::Where w = asc_cpu::Where::here()) {
         at(w);
-        need_buffers();
-        for (auto &b : buffers_)
+        for (auto &b : need_buffers().buffers)
             if (b->stage == Stage::Free) {
                 b->stage = Stage::Allocated;
                 b->where = asc_cpu::place().where;
@@ -44,7 +39,8 @@ class TQueBind {
                 return tensor<T>(b.get());
             }
         asc_cpu::fail_with("ErrorBuffer3", "call FreeTensor after use, or give the queue more buffers",
-                           "queue %u: AllocTensor, but all of its %zu buffers are in use", owner_, buffers_.size());
+                           "queue %u: AllocTensor, but all of its %zu buffers are in use", state_->owner,
+                           state_->buffers.size());
     }
     template <typename T>
     void AllocTensor(LocalTensor<T> &to_fill, asc_cpu::Where w = asc_cpu::Where::here()) {
@@ -56,9 +52,9 @@ class TQueBind {
         asc_cpu::Buffer *b = mine(tensor.buffer(), "EnQue");
         if (b->stage != Stage::Allocated && !(b->stage == Stage::Taken && !asc_cpu::settings().strict))
             asc_cpu::fail_with("ErrorBuffer3", "EnQue what AllocTensor returned, once",
-                               "queue %u: EnQue of a tensor that is not freshly allocated", owner_);
+                               "queue %u: EnQue of a tensor that is not freshly allocated", state_->owner);
         b->stage = Stage::Queued;
-        waiting_.push_back(b);
+        state_->waiting.push_back(b);
         if constexpr (asc_cpu::CHECKED) {
             b->ready = asc_cpu::signal(filler);
             asc_cpu::merge(b->ready, asc_cpu::signal(scalar_too() ? 0 : filler));
@@ -72,12 +68,12 @@ class TQueBind {
     template <typename T>
     LocalTensor<T> DeQue(asc_cpu::Where w = asc_cpu::Where::here()) {
         at(w);
-        need_buffers();
-        if (waiting_.empty())
+        auto &waiting = need_buffers().waiting;
+        if (waiting.empty())
             asc_cpu::fail_with("ErrorBuffer3", "EnQue the tensor first",
-                               "queue %u: DeQue, but nothing is queued (is an EnQue missing?)", owner_);
-        asc_cpu::Buffer *b = waiting_.front();
-        waiting_.pop_front();
+                               "queue %u: DeQue, but nothing is queued (is an EnQue missing?)", state_->owner);
+        asc_cpu::Buffer *b = waiting.front();
+        waiting.pop_front();
         b->stage = Stage::Taken;
         if constexpr (asc_cpu::CHECKED) asc_cpu::core().learn(user, b->ready);
         return tensor<T>(b);
@@ -95,21 +91,23 @@ class TQueBind {
         at(w);
         asc_cpu::Buffer *b = mine(tensor.buffer(), "FreeTensor");
         if (b->stage == Stage::Free)
-            asc_cpu::fail_with("ErrorFree", "free it once", "queue %u: FreeTensor of a tensor that is free", owner_);
+            asc_cpu::fail_with("ErrorFree", "free it once", "queue %u: FreeTensor of a tensor that is free",
+                               state_->owner);
         if (b->stage == Stage::Queued)
             asc_cpu::fail_with("ErrorFree", "free what DeQue returns",
-                               "queue %u: FreeTensor of a tensor that is queued", owner_);
+                               "queue %u: FreeTensor of a tensor that is queued", state_->owner);
         b->stage = Stage::Free;
         if constexpr (asc_cpu::CHECKED) {
             b->ready = asc_cpu::signal(user);
             asc_cpu::merge(b->ready, asc_cpu::signal(filler));
         }
     }
-    bool VacantInQue() const { return waiting_.size() < buffers_.size(); }
-    bool HasTensorInQue() const { return !waiting_.empty(); }
-    int32_t GetTensorCountInQue() const { return int32_t(waiting_.size()); }
+    bool VacantInQue() const { return state_ && state_->waiting.size() < state_->buffers.size(); }
+    bool HasTensorInQue() const { return state_ && !state_->waiting.empty(); }
+    int32_t GetTensorCountInQue() const { return state_ ? int32_t(state_->waiting.size()) : 0; }
     bool HasIdleBuffer() const {
-        for (auto &b : buffers_)
+        if (!state_) return false;
+        for (auto &b : state_->buffers)
             if (b->stage == Stage::Free) return true;
         return false;
     }
@@ -133,17 +131,13 @@ class TQueBind {
 
     /* Buffers [begin, begin + bytes) each, of which InitBuffer says where they lie. */
     void init(uint32_t owner) {
-        check_leaks();
-        owner_ = owner;
-        buffers_.clear();
-        waiting_.clear();
+        if (state_) state_->check_leaks();
+        state_ = std::make_shared<State>();
+        state_->owner = owner;
     }
     void add(uint32_t part, uint32_t begin, uint32_t bytes) {
-        buffers_.push_back(std::make_unique<asc_cpu::Buffer>(
-            asc_cpu::Buffer{Stage::Free, space, POSITION == TPosition::VECIN, begin, bytes, owner_, part}));
-    }
-    ~TQueBind() {
-        if (!std::uncaught_exceptions() && asc_cpu::the_core) check_leaks();
+        state_->buffers.push_back(
+            asc_cpu::made({Stage::Free, space, POSITION == TPosition::VECIN, begin, bytes, state_->owner, part}));
     }
     static constexpr asc_cpu::Space space = asc_cpu::space_of(POSITION);
 
@@ -161,29 +155,38 @@ class TQueBind {
         made.SetPosition(POSITION);
         return made;
     }
-    void check_leaks() const {
-        if constexpr (!asc_cpu::CHECKED) return;
-        for (auto &b : buffers_)
-            if (b->stage != Stage::Free) {
-                asc_cpu::place().where = b->where;
-                asc_cpu::report("ErrorLeak", "call FreeTensor when it is used up", nullptr, -1,
-                                "queue %u: a tensor was never freed", owner_);
-            }
-    }
-    void need_buffers() const {
-        if (buffers_.empty())
+    struct State {
+        std::vector<std::shared_ptr<asc_cpu::Buffer>> buffers;
+        std::deque<asc_cpu::Buffer *> waiting;
+        uint32_t owner = 0;
+        ~State() {
+            if (!std::uncaught_exceptions() && asc_cpu::the_core) check_leaks();
+        }
+        void check_leaks() const {
+            if constexpr (!asc_cpu::CHECKED) return;
+            for (auto &b : buffers)
+                if (b->stage != Stage::Free) {
+                    asc_cpu::place().where = b->where;
+                    b->stage = Stage::Free;
+                    asc_cpu::report("ErrorLeak", "call FreeTensor when it is used up", nullptr, -1,
+                                    "queue %u: a tensor was never freed", owner);
+                }
+        }
+    };
+    State &need_buffers() const {
+        if (!state_ || state_->buffers.empty())
             asc_cpu::fail_with("ErrorBuffer0", "call TPipe::InitBuffer first", "a queue without InitBuffer");
+        return *state_;
     }
     asc_cpu::Buffer *mine(asc_cpu::Buffer *b, const char *what) const {
-        for (auto &own : buffers_)
-            if (own.get() == b) return b;
+        if (state_)
+            for (auto &own : state_->buffers)
+                if (own.get() == b) return b;
         asc_cpu::fail_with("ErrorBuffer4", "give it back to the queue it came from",
-                           "queue %u: %s of a tensor of another queue", owner_, what);
+                           "queue %u: %s of a tensor of another queue", state_ ? state_->owner : 0, what);
     }
 
-    std::vector<std::unique_ptr<asc_cpu::Buffer>> buffers_;
-    std::deque<asc_cpu::Buffer *> waiting_;
-    uint32_t owner_ = 0;
+    std::shared_ptr<State> state_;
 };
 
 }  // namespace AscendC
@@ -211,7 +214,7 @@ class TQue : public TQueBind<asc_cpu::queue_from(position), asc_cpu::queue_to(po
 template <TPosition position, int32_t depth = 1>
 using TSCM = TQueBind<position, TPosition::TSCM, depth>;
 
-/* A buffer that is always there. */
+/* A buffer that is always there. A copy is the same buffer, and tensors outlive both. */
 template <TPosition position = TPosition::LCM>
 class TBuf {
    public:
@@ -221,7 +224,7 @@ class TBuf {
     template <typename T>
     LocalTensor<T> Get(asc_cpu::Where w = asc_cpu::Where::here()) {
         there(w);
-        LocalTensor<T> made(space, &buffer_, buffer_.begin, buffer_.bytes);
+        LocalTensor<T> made(space, buffer_.get(), buffer_->begin, buffer_->bytes);
         made.SetPosition(position);
         return made;
     }
@@ -232,11 +235,11 @@ class TBuf {
     template <typename T>
     LocalTensor<T> GetWithOffset(uint32_t length, uint32_t offset, asc_cpu::Where w = asc_cpu::Where::here()) {
         there(w);
-        if (asc_cpu::CHECKED && asc_cpu::bytes_of<T>(length) + offset > buffer_.bytes)
+        if (asc_cpu::CHECKED && asc_cpu::bytes_of<T>(length) + offset > buffer_->bytes)
             asc_cpu::fail_with("ErrorRead3", "make it larger in InitBuffer", "buffer %u has %u bytes, not %llu",
-                               buffer_.owner, buffer_.bytes,
+                               buffer_->owner, buffer_->bytes,
                                (unsigned long long)(asc_cpu::bytes_of<T>(length) + offset));
-        LocalTensor<T> made(space, &buffer_, buffer_.begin + offset, uint32_t(asc_cpu::bytes_of<T>(length)));
+        LocalTensor<T> made(space, buffer_.get(), buffer_->begin + offset, uint32_t(asc_cpu::bytes_of<T>(length)));
         made.SetPosition(position);
         return made;
     }
@@ -255,19 +258,19 @@ class TBuf {
     }
     template <typename T>
     void FreeTensor(const LocalTensor<T> &) {}
-    uint32_t GetBufLen() const { return buffer_.bytes; }
+    uint32_t GetBufLen() const { return buffer_ ? buffer_->bytes : 0; }
 
     void init(uint32_t owner, uint32_t begin, uint32_t bytes) {
-        buffer_ = asc_cpu::Buffer{asc_cpu::Stage::Calc, space, false, begin, bytes, owner, 0};
+        buffer_ = asc_cpu::made({asc_cpu::Stage::Calc, space, false, begin, bytes, owner, 0});
     }
 
    private:
     void there(asc_cpu::Where w) const {
         if (w.line) asc_cpu::place().where = w;
-        if (!buffer_.bytes)
+        if (!buffer_ || !buffer_->bytes)
             asc_cpu::fail_with("ErrorBuffer0", "call TPipe::InitBuffer first", "a TBuf without InitBuffer");
     }
-    asc_cpu::Buffer buffer_;
+    std::shared_ptr<asc_cpu::Buffer> buffer_;
 };
 
 }  // namespace AscendC

@@ -40,6 +40,9 @@
 #define __gm__
 #define __ubuf__
 #define __ub__
+#ifndef __aarch64__ /* whose compilers have a type of this name */
+#define __fp16 half
+#endif
 #define __cbuf__
 #define __ca__
 #define __cb__

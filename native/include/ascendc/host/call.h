@@ -57,6 +57,7 @@ inline std::vector<uint64_t> tensor_list(const std::vector<gert::Tensor> &tensor
 struct Findings {
     bool failed = false;
     std::vector<std::string> lines;
+    uint64_t work[WORK_NUMBERS] = {};
 };
 
 class Call {
@@ -99,7 +100,7 @@ class Call {
         for (size_t i = 0; i < buffers_.size(); i++) buffers_[i].name = names_[i].c_str();
         Findings found;
         column.kernel->launch({node_.blocks, node_.key, node_.chip->name.c_str(), node_.chip->ub, buffers_.data(),
-                               buffers_.size(), addresses.data(), strict, stop, tell, &found});
+                               buffers_.size(), addresses.data(), strict, stop, tell, &found, found.work});
         return found;
     }
     bool strict = false, stop = true; /* of LaunchRequest */

@@ -91,6 +91,7 @@ class HostOperator {
             if (spec.initial.empty()) continue;
             if (spec.initial.size() > 1 && !spec.types.empty() && spec.initial.size() != spec.types.size())
                 throw Refusal{"InitValue of " + spec.name + " has not one value for each of its data types"};
+            check_initial(spec);
             const Node::Group &group = node.output_groups[g];
             for (size_t i = 0; i < group.count; i++) fill(node.outputs[group.first + i], spec);
             node.filled[g] = true;
@@ -98,14 +99,26 @@ class HostOperator {
     }
 
    private:
+    /* Columns of one type begin with one value, and what is no ScalarVar is 0. Throws Refusal. */
+    static void check_initial(const ops::OpParamDef &spec) {
+        if (spec.initial_is_number && !(spec.initial[0] == ops::ScalarVar()))
+            throw Refusal{"InitValue of " + spec.name + " is a number other than 0; write {ScalarType::..., value}"};
+        for (size_t i = 1; i < spec.initial.size() && i < spec.types.size(); i++)
+            for (size_t j = 0; j < i; j++)
+                if (spec.types[i] == spec.types[j] && !(spec.initial[i] == spec.initial[j]))
+                    throw Refusal{"InitValue of " + spec.name + " has two values for one data type"};
+    }
+
+    /* The value lies one after the other in the output's memory, whatever type its elements have. */
     static void fill(gert::Tensor &out, const ops::OpParamDef &spec) {
         size_t column = 0;
         while (column + 1 < spec.initial.size() && column < spec.types.size() &&
                spec.types[column] != out.GetDataType())
             column++;
         const ops::ScalarVar &value = spec.initial[column];
-        const int bytes = ge::GetSizeByDataType(out.GetDataType());
+        const size_t bytes = ops::asc_bytes_of(value.scalar_type);
         uint64_t bits = value.scalar_num.value_u64;
+        if (!bytes) throw Refusal{"InitValue of " + spec.name + " has no type that memory is set to"};
         if (value.scalar_type == ops::ScalarType::FLOAT16 && bits) {
 #ifdef __FLT16_MANT_DIG__
             const auto narrow = _Float16(value.scalar_num.value_f32);
@@ -115,10 +128,9 @@ class HostOperator {
             throw Refusal{"InitValue of a half that isn't 0: this compiler has no _Float16"};
 #endif
         }
-        if (bytes <= 0 || bytes > 8) throw Refusal{"InitValue of an output whose elements have no whole bytes"};
         auto *const to = static_cast<uint8_t *>(out.GetAddr());
-        for (size_t at = 0; at + size_t(bytes) <= out.GetSize(); at += size_t(bytes))
-            std::memcpy(to + at, &bits, size_t(bytes));
+        for (size_t at = 0; at < out.GetSize(); at += bytes)
+            std::memcpy(to + at, &bits, std::min(bytes, out.GetSize() - at));
     }
 
     /* What neither InferShape nor InferDataType said of an output. */

@@ -10,6 +10,9 @@ namespace asc_host {
 /* Of the workspace, in front of what is the operator's; kernels skip it by GetUserWorkspace. */
 constexpr uint32_t WORKSPACE_IN_FRONT = 4096;
 
+/* Numbers of cpu/work.h: cores, then of each kind all, then of each kind most. */
+constexpr size_t WORK_NUMBERS = 11;
+
 enum class Role { INPUT, OUTPUT, BOTH, WORKSPACE, READABLE };
 
 /* Memory that a kernel may use. */
@@ -32,6 +35,7 @@ struct LaunchRequest {
     /* Is given every fault and advice, as file:line: block n: [Kind] text. */
     void (*tell)(void *to, bool advice, const char *line);
     void *to;
+    uint64_t *work = nullptr; /* where what it asks of the chip goes, of a checked kernel: WORK_NUMBERS of cpu/work.h */
 };
 
 /* One kernel for one column of element types. */

@@ -14,6 +14,7 @@
 namespace asc_host {
 
 static_assert(asc_cpu::LIBRARY_WORKSPACE == WORKSPACE_IN_FRONT);
+static_assert(sizeof(asc_cpu::Work) == WORK_NUMBERS * sizeof(uint64_t));
 
 /* One launch: its buffers known to the cores, its faults told. */
 class Launch {
@@ -32,7 +33,6 @@ class Launch {
                 asc_cpu::events().resize(1);
             }
             for (size_t i = 0; i < request_.n_buffers; i++) add(request_.buffers[i]);
-            for (size_t i = 0; !request_.strict && i < request_.n_buffers; i++) add_front(request_.buffers[i]);
         };
         try {
             asc_cpu::run_on_its_cores(request_.blocks, memories(), begin, body);
@@ -42,20 +42,19 @@ class Launch {
             tell(fault);
         }
         for (const asc_cpu::Fault &fault : asc_cpu::faults()) tell(fault);
+        if (asc_cpu::CHECKED && request_.work)
+            std::memcpy(request_.work, &asc_cpu::launch_work(), sizeof(asc_cpu::Work));
     }
 
    private:
-    static void add(const Buffer &b) {
+    /* Of the workspace the front is the libraries'. A kernel may use it, as it is memory like any other, but for
+     * generated ones, which have no reason to. */
+    void add(const Buffer &b) const {
         const bool written = b.role == Role::OUTPUT || b.role == Role::WORKSPACE;
-        const uint64_t skipped = b.role == Role::WORKSPACE && b.bytes > WORKSPACE_IN_FRONT ? WORKSPACE_IN_FRONT : 0;
+        const bool in_front = request_.strict && b.role == Role::WORKSPACE && b.bytes > WORKSPACE_IN_FRONT;
+        const uint64_t skipped = in_front ? WORKSPACE_IN_FRONT : 0;
         asc_cpu::add_global(b.begin + skipped, b.bytes - skipped, b.name, written || b.role == Role::BOTH, written);
-    }
-    /* What of the workspace is the libraries'; generated kernels call none that have any. */
-    void add_front(const Buffer &b) const {
-        if (b.role != Role::WORKSPACE) return;
-        AscendC::SetSysWorkspace(b.begin);
-        if (b.bytes > WORKSPACE_IN_FRONT && !request_.strict)
-            asc_cpu::add_global(b.begin, WORKSPACE_IN_FRONT, "the libraries' workspace", true, false);
+        if (b.role == Role::WORKSPACE && !request_.strict) AscendC::SetSysWorkspace(b.begin);
     }
     asc_cpu::Chip memories() const {
         asc_cpu::Chip chip = asc_cpu::chip_of(request_.chip);

@@ -11,7 +11,7 @@
  * values of a kernel without host code: blocks, tiling key, bytes of workspace, text tiling data values: number; each a
  * text: arguments that are no addresses answer: status (0: done; 1: refused, nothing ran; 2: ran and broke a rule);
  * number of lines, each a text unless refused: blocks, tiling key, bytes of workspace, text tiling data; number of
- * outputs; each: type, rank, dims, text bytes
+ * outputs; each: type, rank, dims, text bytes; the numbers of cpu/work.h
  */
 #pragma once
 
@@ -196,6 +196,7 @@ inline void give_answer(const Node &node, uint64_t workspace, const Findings &fo
         for (size_t d = 0; d < t.GetStorageShape().GetDimNum(); d++) give_number(t.GetStorageShape().GetDim(d));
         give_bytes(t.GetAddr(), t.GetSize());
     }
+    for (const uint64_t number : found.work) give_number(int64_t(number));
 }
 
 /* What a kernel without host code gets: the outputs as the request says. */

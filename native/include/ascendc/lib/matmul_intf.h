@@ -42,4 +42,8 @@ using AscendC::Matmul;
 using AscendC::MatmulCallBackFunc;
 using AscendC::MatmulImpl;
 using AscendC::MatmulType;
+template <typename T, typename U>
+constexpr T CeilDiv(T number, U by) {
+    return by == 0 ? number : T((number + T(by) - 1) / T(by));
+}
 }  // namespace matmul

@@ -23,7 +23,7 @@ enum class FollowType { ALL, DTYPE, FORMAT, SHAPE, INVALID_TYPE };
 enum class FormatCheckOption { DEFAULT, STRICT, MAX };
 enum class ItemFindStatus { ITEM_FIND, ITEM_NOEXIST };
 
-/* What an output begins with: the bits of a number, the lowest ones those of a narrower integer. */
+/* What an output's memory is set to: a number of a type, which is of integers and floats what it is given. */
 enum class ScalarType : uint32_t {
     UINT64,
     INT64,
@@ -50,13 +50,28 @@ struct ScalarVar {
     ScalarType scalar_type = ScalarType::UINT64;
     ScalarNum scalar_num;
     ScalarVar() = default;
-    ScalarVar(ScalarType type, uint64_t v) : scalar_type(type), scalar_num(v) {}
-    ScalarVar(ScalarType type, int64_t v) : scalar_type(type), scalar_num(v) {}
+    ScalarVar(ScalarType type, uint64_t v) : scalar_type(type), scalar_num(v) { convert(float(v)); }
+    ScalarVar(ScalarType type, int64_t v) : scalar_type(type), scalar_num(v) { convert(float(v)); }
     ScalarVar(ScalarType type, int v) : ScalarVar(type, int64_t(v)) {}
     ScalarVar(ScalarType type, unsigned v) : ScalarVar(type, uint64_t(v)) {}
-    ScalarVar(ScalarType type, float v) : scalar_type(type), scalar_num(v) {}
+    ScalarVar(ScalarType type, float v) : scalar_type(type), scalar_num(int64_t(v)) { convert(v); }
     ScalarVar(ScalarType type, double v) : ScalarVar(type, float(v)) {}
+    bool operator==(const ScalarVar &other) const {
+        return scalar_type == other.scalar_type && scalar_num.value_u64 == other.scalar_num.value_u64;
+    }
+
+   private:
+    void convert(float v) {
+        if (scalar_type != ScalarType::FLOAT32 && scalar_type != ScalarType::FLOAT16) return;
+        scalar_num.value_u64 = 0;
+        scalar_num.value_f32 = v;
+    }
 };
+/* Bytes of a number of that type; 0: it is none. */
+inline size_t asc_bytes_of(ScalarType type) {
+    const size_t bytes[] = {8, 8, 4, 4, 2, 2, 1, 1, 4, 2};
+    return uint32_t(type) < sizeof bytes / sizeof *bytes ? bytes[uint32_t(type)] : 0;
+}
 
 /* An input or output. Columns: types[i] of all tensors belong together; a list is free of the others. */
 class OpParamDef {
@@ -85,11 +100,17 @@ class OpParamDef {
     OpParamDef &To(const char *) { return *this; }
     OpParamDef &Version(uint32_t) { return *this; }
     OpParamDef &Comment(...) { return *this; }
-    /* An output's elements before the launch, where tiling calls SetNeedAtomic(true): zeros (the first form takes no
-     * other), one value, or one for each column of types. */
-    OpParamDef &InitValue(uint64_t) { return InitValue(ScalarVar()); }
+    /* What an output's memory is set to before the launch, where tiling calls SetNeedAtomic(true): zeros (the first
+     * form takes no other), one value, or one for each column of types. */
+    OpParamDef &InitValue(uint64_t value) {
+        InitValue(ScalarVar(ScalarType::UINT64, value));
+        return initial_is_number = true, *this;
+    }
     OpParamDef &InitValue(const ScalarVar &value) { return InitValue(std::vector<ScalarVar>{value}); }
-    OpParamDef &InitValue(std::vector<ScalarVar> columns) { return initial = std::move(columns), *this; }
+    OpParamDef &InitValue(std::vector<ScalarVar> columns) {
+        initial = std::move(columns), initial_is_number = false;
+        return *this;
+    }
     OpParamDef &OutputShapeDependOnCompute() { return *this; }
     /* An output's types are those of this input. */
     OpParamDef &Follow(const char *tensor) { return followed = tensor, *this; }
@@ -103,7 +124,7 @@ class OpParamDef {
     std::vector<ge::DataType> types;
     std::vector<ge::Format> formats;
     std::vector<ScalarVar> initial;
-    bool free_types = false, free_formats = false, value_depends = false;
+    bool free_types = false, free_formats = false, value_depends = false, initial_is_number = false;
 };
 
 /* An attribute: its kind, as opdef's JSON names it, and its default as the text of a JSON value. */

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "../base/topk_modes.h"
 #include "../graph/operator.h"
 #include "../kernel_tiling/kernel_tiling.h"
 #include "library_tiling_data.h"
@@ -343,14 +344,17 @@ inline uint32_t GetSortTmpSize(const platform_ascendc::PlatformAscendC &, const 
 inline uint32_t GetConcatTmpSize(const platform_ascendc::PlatformAscendC &, const uint32_t n, const uint32_t) {
     return 8 * n;
 }
-#ifndef ASC_TOPK_MODE
-#define ASC_TOPK_MODE
-enum class TopKMode : uint8_t { TOPK_NORMAL, TOPK_NSMALL };
-#endif
 template <typename Mode>
 inline bool GetTopKMaxMinTmpSize(const platform_ascendc::PlatformAscendC &, const int32_t inner, const int32_t outter,
                                  const bool, const bool, Mode, const bool, const uint32_t, uint32_t &most,
                                  uint32_t &least) {
+    asc_host::scratch_range(ge::Shape({int64_t(inner) * outter}), 4, most, least);
+    least = most;
+    return true;
+}
+template <typename Mode>
+inline bool GetTopKMaxMinTmpSize(const int32_t inner, const int32_t outter, const int32_t, const bool, const bool, Mode,
+                                 const bool, ge::DataType, const TopKConfig &, uint32_t &most, uint32_t &least) {
     asc_host::scratch_range(ge::Shape({int64_t(inner) * outter}), 4, most, least);
     least = most;
     return true;

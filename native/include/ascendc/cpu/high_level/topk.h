@@ -1,15 +1,12 @@
 /* TopK: the k largest or smallest elements of each row and where they were. Equal ones keep their order. */
 #pragma once
 
+#include "../../base/topk_modes.h"
 #include "../../kernel_tiling/kernel_tiling.h"
 #include "rows.h"
 
 namespace AscendC {
 
-#ifndef ASC_TOPK_MODE /* the host's headers have it too */
-#define ASC_TOPK_MODE
-enum class TopKMode : uint8_t { TOPK_NORMAL, TOPK_NSMALL };
-#endif
 /* outter rows of `inner` elements (a multiple of 32), of which n count. */
 struct TopKInfo {
     int32_t outter = 1, inner = 0, n = 0;
@@ -40,13 +37,14 @@ namespace AscendC {
 /* Rows of the results are k elements, rounded up to blocks of 32 bytes unless topkMode is TOPK_NSMALL. finish: rows
  * that are not sorted: all their indices are n. */
 template <typename T, bool isInitIndex = false, bool isHasfinish = false, bool isReuseSrc = false,
-          TopKMode topkMode = TopKMode::TOPK_NORMAL>
+          TopKMode topkMode = TopKMode::TOPK_NORMAL, const TopKConfig &config = defaultTopKConfig>
 inline void TopK(const LocalTensor<T> &values, const LocalTensor<int32_t> &places, const LocalTensor<T> &src,
                  const LocalTensor<int32_t> &srcIndex, const LocalTensor<bool> &finish, const int32_t k,
                  const TopkTiling &, const TopKInfo &info, const bool isLargest = true,
                  asc_cpu::Where w = asc_cpu::Where::here()) {
     asc_cpu::need_parameter(k > 0 && k <= info.n && info.n <= info.inner && info.outter > 0, "TopK",
                             "1 <= k <= n <= inner, and a row at least");
+    const bool largest = config.order == TopKOrder::UNSET ? isLargest : config.order == TopKOrder::LARGEST;
     const bool small = topkMode == TopKMode::TOPK_NSMALL;
     asc_cpu::need_parameter(small ? info.inner == 32 : info.inner % 32 == 0, "TopK",
                             "inner is 32 with TOPK_NSMALL, else a multiple of 32");
@@ -67,7 +65,7 @@ inline void TopK(const LocalTensor<T> &values, const LocalTensor<int32_t> &place
         [=] {
             for (uint64_t row = 0; row < rows; row++) {
                 const std::vector<uint32_t> order =
-                    asc_cpu::leading(x + row * inner, uint32_t(n), uint32_t(count), isLargest);
+                    asc_cpu::leading(x + row * inner, uint32_t(n), uint32_t(count), largest);
                 for (uint64_t i = 0; i < count; i++) {
                     const uint64_t from = (small ? row * inner : 0) + order[i];
                     y[row * value_row + i] = x[row * inner + order[i]];
@@ -77,14 +75,14 @@ inline void TopK(const LocalTensor<T> &values, const LocalTensor<int32_t> &place
         });
 }
 template <typename T, bool isInitIndex = false, bool isHasfinish = false, bool isReuseSrc = false,
-          TopKMode topkMode = TopKMode::TOPK_NORMAL>
+          TopKMode topkMode = TopKMode::TOPK_NORMAL, const TopKConfig &config = defaultTopKConfig>
 inline void TopK(const LocalTensor<T> &values, const LocalTensor<int32_t> &places, const LocalTensor<T> &src,
                  const LocalTensor<int32_t> &srcIndex, const LocalTensor<bool> &finish,
                  const LocalTensor<uint8_t> &scratch, const int32_t k, const TopkTiling &tiling, const TopKInfo &info,
                  const bool isLargest = true, asc_cpu::Where w = asc_cpu::Where::here()) {
     asc_cpu::take_scratch(scratch, scratch.GetSize(), w);
-    TopK<T, isInitIndex, isHasfinish, isReuseSrc, topkMode>(values, places, src, srcIndex, finish, k, tiling, info,
-                                                            isLargest, w);
+    TopK<T, isInitIndex, isHasfinish, isReuseSrc, topkMode, config>(values, places, src, srcIndex, finish, k, tiling,
+                                                                    info, isLargest, w);
 }
 
 }  // namespace AscendC

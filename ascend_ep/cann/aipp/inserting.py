@@ -15,12 +15,12 @@ import numpy as np
 import onnx_ir as ir
 from numpy.typing import NDArray
 
-from ascend_ep.cann.aipp_config import AippOp
 from ascend_ep.errors import AscendError, did_you_mean
 from ascend_ep.opdef.definition import OWN_DOMAIN
 from ascend_ep.opdef.kernel_references import KERNEL_REFERENCES
 
-from .aipp_image import Preprocessing, check_dynamic, preprocessing, refusal
+from .config import AippOp
+from .preprocessing import Preprocessing, check_dynamic, preprocessing, refusal
 
 #: The domain of the operator in models that this module changes.
 DOMAIN = OWN_DOMAIN

@@ -10,9 +10,10 @@ import numpy as np
 import onnx_ir as ir
 from numpy.typing import NDArray
 
-from ascend_ep.cann.aipp_config import FORMATS, AippOp
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.kernel_references import KERNEL_REFERENCES
+
+from .config import FORMATS, AippOp
 
 YUV420SP = "YUV420SP_U8"
 Size = int | ir.SymbolicDim

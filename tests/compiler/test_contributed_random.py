@@ -1,0 +1,44 @@
+"""Random nodes of operators that onnxruntime contributes, beside its CPU provider and the float64 reference.
+
+`tools/fuzz_models --contributed` runs more of them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import onnxruntime
+import pytest
+from model_fuzzing.every_operator import FAMILIES, drawn
+from model_fuzzing.judging import faults
+from onnxruntime.capi import onnxruntime_pybind11_state as bindings
+
+from ascend_ep.graph.shape_inference import definition
+from ascend_ep.opdef.registry import Registry
+
+onnxruntime.set_default_logger_severity(4)
+
+
+@pytest.mark.parametrize("seeds", [range(3), pytest.param(range(3, 200), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_what_the_cpu_provider_computes(name: str, seeds: range) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of samples whose sizes don't fit each other
+        found = {seed: faults(drawn(name, seed)) for seed in seeds}
+    assert {f"{seed}: {drawn(name, seed)}": said for seed, said in found.items() if said} == {}
+
+
+SCHEMAS = [s for s in bindings.get_all_operator_schema() if s.domain == "com.microsoft"]
+
+
+@pytest.mark.parametrize("schema", SCHEMAS, ids=lambda schema: schema.name)
+def test_definitions_mean_onnxruntimes_operator(schema: Any) -> None:
+    """Whatever node of its domain a definition answers for has the inputs and attributes that it names."""
+    opdef = definition(Registry(), schema.domain, schema.name, schema.since_version)
+    if opdef is None:
+        return
+    assert len(opdef.inputs) == len(schema.inputs)
+    assert {a.name for a in opdef.attributes} >= set(schema.attributes)
+    if opdef.domain is not None:
+        assert [i.name for i in opdef.inputs] == [i.name for i in schema.inputs]

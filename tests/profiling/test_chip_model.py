@@ -1,0 +1,98 @@
+"""The model of a chip: columns of its own, sums by hand, and nothing for what isn't known."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+
+from ascend_ep.cann.chip_rates import ChipRates, chip_rates
+from ascend_ep.cann.soc import SOCS, find_soc
+from ascend_ep.cli.prof import main
+from ascend_ep.errors import AscendError
+from ascend_ep.profiling import chip_model
+from ascend_ep.profiling.msprof_files import op_statistic, op_summary, op_summary_header, write_csv_files
+from ascend_ep.profiling.profile import Profile
+
+CHIP = "Ascend910B3"
+
+
+@pytest.fixture
+def rates() -> ChipRates:
+    return chip_rates(find_soc(CHIP))
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_rates_are_what_configurations_say() -> None:
+    """Peaks that are public elsewhere come out of them: 262 TFLOPS of Ascend910A, 245.76 of Ascend910B4."""
+    assert chip_rates(find_soc("Ascend910A")).products(2) == pytest.approx(262.144e12)
+    assert chip_rates(find_soc("Ascend910B4")).products(2) == pytest.approx(245.76e12)
+    assert chip_rates(find_soc("Ascend910B4")).products(1) == pytest.approx(491.52e12)
+    assert chip_rates(find_soc("Ascend910B4")).memory == pytest.approx(960e9)
+
+
+@pytest.mark.parametrize("chip", sorted(name for name, soc in SOCS.items() if not soc.mhz))
+def test_chips_without_a_known_clock_are_refused(chip: str) -> None:
+    with pytest.raises(AscendError, match="no public source") as refused:
+        chip_rates(find_soc(chip))
+    assert refused.value.code == "E44009"
+
+
+def test_a_product_by_hand(profile: Profile, rates: ChipRates) -> None:
+    """Of rows by a matrix of 64 by 64 in float32: 2 * rows * 64 * 64 operations, its operands moved once."""
+    for sites in profile.sites.values():
+        site = sites[0]
+        rows = site.call.inputs[0].dims[0] if site.call.inputs[0] else 0
+        times = chip_model.site_times(site, rates)
+        assert times is not None
+        assert times.cube == pytest.approx(2 * rows * 64 * 64 / (2 * 4096 * 20 * 1.8e9))
+        assert times.memory == pytest.approx((2 * rows * 256 + 64 * 64 * 4) / (32 * 20 * 1.8e9))
+        assert times.limit == "memory"
+        assert times.overlapped == times.memory <= times.in_turn
+
+
+def test_measured_columns_stay_as_they_are(profile: Profile, rates: ChipRates) -> None:
+    plain, modelled = list(op_summary(profile, "Memory")), list(op_summary(profile, "Memory", rates))
+    head = op_summary_header(profile, "Memory", rates)
+    count = len(chip_model.OF_CALLS)
+    assert [row[:-count] for row in modelled] == plain
+    assert head[:-count] == op_summary_header(profile, "Memory")
+    assert all(re.match("model_", name) for name in head[-count:])
+    assert not any(name.startswith("model_") for name in head[:-count])
+    assert [row[:-2] for row in op_statistic(profile, rates)] == list(op_statistic(profile))
+
+
+def test_sums(profile: Profile, rates: ChipRates, tmp_path: Path) -> None:
+    files = {p.name.rsplit("_", 1)[0]: p for p in write_csv_files(profile, "Memory", tmp_path, rates)}
+    calls, types = table(files["op_summary"]), table(files["op_statistic"])
+    assert {row["model_chip"] for row in calls} == {CHIP}
+    for row in types:
+        mine = [float(c["model_time(us)"]) for c in calls if c["OP Type"] == row["OP Type"]]
+        assert float(row["model_total(us)"]) == pytest.approx(sum(mine), abs=0.0006 * len(mine))
+    assert all(
+        float(c["model_time(us)"])
+        == max(float(c[f"model_{unit}(us)"]) for unit in ("cube", "vector", "memory"))
+        for c in calls
+    )
+
+
+def test_commands(profile: Profile, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = [str(profile.folder), "--model-time", f"--soc_version={CHIP}"]
+    assert main(["analyze", *asked]) == 0
+    assert f"model of {CHIP}: at least" in capsys.readouterr().out
+    assert main(["analyze", "--json", *asked]) == 0
+    assert '"least_seconds"' in capsys.readouterr().out
+    assert main(["export", *asked]) == 0
+    (summary,) = profile.folder.rglob("op_summary*.csv")
+    assert "model_time(us)" in summary.read_text().splitlines()[0]
+    assert main(["export", str(profile.folder)]) == 0
+    assert "model_" not in summary.read_text().splitlines()[0]
+    for wrong in (["--model-time"], [f"--soc_version={CHIP}"], ["--model-time", "--soc_version=Ascend310P3"]):
+        assert main(["analyze", str(profile.folder), *wrong]) == 1
+    assert "E44009" in capsys.readouterr().err

@@ -1,0 +1,228 @@
+"""Profiles of single requests: asked for by a header or gRPC metadata, read as `ascend-prof`'s are."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from grpc_client import Client, refusal, request
+from running import Running
+from served_models import put, rows, wide_rows
+
+from ascend_ep.cli.serve import export_profile
+from ascend_ep.profiling.profile import open_profile
+from ascend_ep.runtime import tracing
+from ascend_ep.serving import profiles
+from ascend_ep.serving.http import page
+from ascend_ep.serving.server import Server
+from ascend_ep.serving.settings import Settings
+
+ASKS = {"Ascend-Profile": "1"}
+INFER = "/v2/models/rows/infer"
+
+
+def body(count: int = 1, **more: object) -> dict[str, object]:
+    tensor = {"name": "x", "shape": [count, 8], "datatype": "FP32", "data": [0.1] * 8 * count}
+    return {"inputs": [tensor], **more}
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root: Path = tmp_path_factory.mktemp("profiled")
+    put(root, "rows", 1, rows)
+    put(root, "wide", 1, wide_rows)
+    return root
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+@pytest.fixture
+def server(models: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
+    """With what the command writes of each profile."""
+
+    async def start(settings: Settings) -> Server:
+        made = Server(settings, export_profile)
+        await made.start()
+        return made
+
+    monkeypatch.setattr(Running, "_start", staticmethod(start))
+    with Running(Settings(models, http_port=0, grpc_port=0, profile_dir=folder)) as running:
+        yield running
+
+
+def profiled(server: Running, sent: dict[str, object], path: str = INFER) -> str:
+    """The name of the folder in the answer."""
+    status, _, answer = server.ask("POST", path, sent, ASKS)
+    assert status == 200, answer
+    said = json.loads(answer)["parameters"]
+    assert "ascend_profile_error" not in said
+    return str(said["ascend_profile"])
+
+
+def test_a_request_has_a_profile_of_its_own(server: Running, folder: Path) -> None:
+    assert server.ask("POST", INFER, body())[0] == 200
+    assert not list(folder.iterdir())
+    found = folder / profiled(server, body(3, id="mine"))
+    assert [p.name for p in folder.iterdir()] == [found.name]
+    (process,) = open_profile(found).processes
+    assert (process.complete, len(process.runs)) == (True, 1)
+    assert process.bounds[0].calls[0].inputs[0].dims[-1] == 8
+    facts = json.loads((found / "request.json").read_text())
+    assert (facts["model"], facts["id"], facts["batch_rows"]) == ("rows", "mine", 3)
+    assert facts["compute_infer_ns"] >= int(process.runs[0]["end"] - process.runs[0]["start"])
+    (summary,) = found.glob("mindstudio_profiler_output/op_summary_*.csv")
+    with summary.open(newline="") as file:
+        table = list(csv.DictReader(file))
+    assert len(table) == len(process.calls)
+    assert list(found.glob("mindstudio_profiler_output/msprof_*.json"))
+    assert server.ask("POST", INFER, body())[0] == 200
+    assert len(list(folder.iterdir())) == 1
+
+
+def test_binary_answers_say_where_it_is(server: Running, folder: Path) -> None:
+    sent = json.dumps({**body(), "parameters": {"binary_data_output": True}}).encode()
+    status, headers, answer = server.ask("POST", INFER, sent, ASKS)
+    assert status == 200
+    head = json.loads(answer[: int(headers["inference-header-content-length"])])
+    assert (folder / head["parameters"]["ascend_profile"]).is_dir()
+
+
+def test_others_that_run_meanwhile_are_not_in_it(server: Running, folder: Path) -> None:
+    ended = threading.Event()
+    x = {"name": "x", "shape": [400, 64], "datatype": "FP32", "data": [0.5] * 25600}
+
+    def trouble() -> None:
+        while not ended.is_set():
+            server.ask("POST", "/v2/models/wide/infer", {"inputs": [x]})
+
+    others = [threading.Thread(target=trouble) for _ in range(2)]
+    for other in others:
+        other.start()
+    try:
+        found = [folder / profiled(server, body()) for _ in range(5)]
+    finally:
+        ended.set()
+        for other in others:
+            other.join()
+    for one in found:
+        (process,) = open_profile(one).processes
+        (bound,) = process.bounds
+        assert bound.calls[0].inputs[0].dims[-1] == 8
+        assert len(process.runs) == 1
+
+
+def test_one_at_a_time_and_no_answer_without_its_profile(server: Running, folder: Path) -> None:
+    said: list[tuple[int, bytes]] = []
+
+    def ask() -> None:
+        status, _, answer = server.ask("POST", INFER, body(), ASKS)
+        said.append((status, answer))
+
+    threads = [threading.Thread(target=ask) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {status for status, _ in said} <= {200, 503}
+    named = {json.loads(answer)["parameters"]["ascend_profile"] for status, answer in said if status == 200}
+    assert named == {p.name for p in folder.iterdir()}
+    assert all(b"E50006" in answer for status, answer in said if status == 503)
+    assert (folder / profiled(server, body())).is_dir()
+
+
+def test_requests_that_never_run_leave_the_recorder_free(server: Running, folder: Path) -> None:
+    late = body(parameters={"timeout": 1})
+    for sent in (late, body(0, inputs=[]), {"inputs": [{**body()["inputs"][0], "shape": [1, 9]}]}):  # type: ignore[index]
+        assert server.ask("POST", INFER, sent, ASKS)[0] in (200, 400, 504)
+    assert server.ask("POST", "/v2/models/none/infer", body(), ASKS)[0] == 404
+    assert not tracing.is_on()
+    assert (folder / profiled(server, body())).is_dir()
+
+
+@pytest.mark.parametrize(
+    ("value", "status"), [("0", 200), ("false", 200), ("", 200), ("yes", 400), ("2", 400)]
+)
+def test_values_of_the_header(server: Running, folder: Path, value: str, status: int) -> None:
+    assert server.ask("POST", INFER, body(), {"Ascend-Profile": value})[0] == status
+    assert not list(folder.iterdir())
+
+
+def test_grpc(server: Running, folder: Path) -> None:
+    x = np.full((2, 8), 0.5, np.float32)
+    asks = (("ascend-profile", "1"),)
+    with Client(server.grpc_port) as client:
+        answer = client.call("ModelInfer", request("rows", {"x": x}), metadata=asks)
+        named = folder / answer.parameters["ascend_profile"].string_param
+        assert len(open_profile(named).processes[0].runs) == 1
+        assert "ascend_profile" not in client.call("ModelInfer", request("rows", {"x": x})).parameters
+        wrong = (("ascend-profile", "x"),)
+        said = refusal(client.begin("ModelInfer", request("rows", {"x": x}), metadata=wrong))
+        assert said[0] == "INVALID_ARGUMENT"
+        stream = client.stream("ModelStreamInfer", [request("rows", {"x": x})] * 3, metadata=asks)
+        profiled_ones = ["ascend_profile" in answer.infer_response.parameters for answer in stream]
+    assert profiled_ones == [True, False, False]
+
+
+def test_without_a_folder(models: Path) -> None:
+    with Running(Settings(models, http_port=0)) as running:
+        status, _, answer = running.ask("POST", INFER, body(), ASKS)
+        assert (status, b"--profile-dir" in answer) == (403, True)
+        assert running.get(page.STATE)["profiles"] is False
+
+
+def test_a_folder_that_is_full(server: Running, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(profiles, "MOST_FOLDERS", 2)
+    for _ in range(2):
+        profiled(server, body())
+    status, _, answer = server.ask("POST", INFER, body(), ASKS)
+    assert (status, b"has 2" in answer) == (403, True)
+    assert server.get(page.STATE)["profiles"] is True
+
+
+def test_what_cannot_be_written_costs_no_answer(server: Running, folder: Path) -> None:
+    folder.rmdir()
+    folder.write_text("a file where the folder was")
+    status, _, answer = server.ask("POST", INFER, body(), ASKS)
+    said = json.loads(answer)
+    assert (status, list(said["parameters"])) == (200, ["ascend_profile_error"])
+    assert str(folder) not in answer.decode()
+    folder.unlink()
+    folder.mkdir()
+    assert (folder / profiled(server, body())).is_dir()
+
+
+def test_a_server_that_is_profiled_as_a_whole(
+    server: Running, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    tracing.start(tmp_path_factory.mktemp("whole"))
+    try:
+        assert server.ask("POST", INFER, body(), ASKS)[0] == 403
+    finally:
+        tracing.stop()
+
+
+READER = os.environ.get("ASCEND_EP_TEST_MSPROF", "")
+
+
+@pytest.mark.skipif(not READER, reason="ASCEND_EP_TEST_MSPROF names no msprof-analyze")
+def test_msprofs_reader_takes_it(
+    server: Running, folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    profiled(server, body(3))
+    out = tmp_path_factory.mktemp("advice")
+    command = [READER, "advisor", "all", "-d", str(folder), "--output_path", str(out)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    shown = ran.stdout + ran.stderr
+    assert ran.returncode == 0, shown
+    assert "[ERROR]" not in shown, shown
+    assert "Traceback" not in shown, shown
