@@ -33,13 +33,20 @@ def blocks(text: str) -> list[tuple[str, str]]:
     return re.findall(r"^```(sh|python|c|cpp|cmake)\n(.*?)^```", text, re.S | re.M)
 
 
-def ran(folder: Path, kind: str, text: str) -> str:
+def ran(
+    folder: Path,
+    kind: str,
+    text: str,
+    prelude: str = PRELUDE,
+    python: str = sys.executable,
+    seconds: float = 240,
+) -> str:
     """What a block prints. It must succeed. What is compiled is only written, to the file that it names
-    first."""
+    first. `prelude`: of its shell."""
     if kind in ("c", "cpp", "cmake"):
         (folder / text.split()[1]).write_text(text)
         return ""
-    command = ["bash", "-c", PRELUDE + text] if kind == "sh" else [sys.executable, "-c", text]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=240)
+    command = ["bash", "-c", prelude + text] if kind == "sh" else [python, "-c", text]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=seconds)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
