@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
+from ascend_ep.element_types import FLOAT32
 from ascend_ep.opdef.dims import Dim, static
 from ascend_ep.plan.plan import TEMP, VIEW, Insn, NativePartition, Ref, contiguous_strides
 from ascend_ep.plan.value_uses import ValueUses
@@ -82,9 +83,9 @@ def flatten_copies(part: NativePartition) -> None:
         out.dims = whole[0].dims
         alike = {id(v) for v in whole if v.dims == out.dims}
         for i, reader in enumerate(part.insns):
-            if any(id(r) in alike for r in reader.ins):
+            if reader.unfused is None and any(id(r) in alike for r in reader.ins):
                 ins = tuple(out if id(r) in alike else r for r in reader.ins)
-                part.insns[i] = replace(reader, ins=ins, unfused=None)
+                part.insns[i] = replace(reader, ins=ins)
 
 
 def _has_as_many(view: Ref, out: Ref) -> bool:
@@ -116,10 +117,10 @@ class ChannelCopy(ImageInsn):
 
 
 def channel_copy(insn: Insn) -> ChannelCopy | None:
-    """A copy as such, or None where it moves more than channels."""
+    """A copy as such, or None where it moves more than channels, or no floats."""
     seen, out = insn.ins[0], insn.outs[0]
     image = None if seen is None else seen.base
-    if seen is None or image is None or image.rank != out.rank or image.kind != TEMP:
+    if out.dtype != FLOAT32 or seen is None or image is None or image.rank != out.rank or image.kind != TEMP:
         return None
     spatial = out.rank - 2
     steps = contiguous_strides(seen.dims) if seen.strides is None else seen.strides
