@@ -108,29 +108,3 @@ inline float __logf(float x) {
 inline float __fdividef(float a, float b) {
     return a / b;
 }
-
-#define ASC_VECTORS(type, name)                                             \
-    struct name##2 {                                                        \
-        type x, y;                                                          \
-    };                                                                      \
-    struct name##3 {                                                        \
-        type x, y, z;                                                       \
-    };                                                                      \
-    struct alignas(sizeof(type) * 4 < 16 ? sizeof(type) * 4 : 16) name##4 { \
-        type x, y, z, w;                                                    \
-    };                                                                      \
-    inline name##2 make_##name##2(type x, type y) {                         \
-        return {x, y};                                                      \
-    }                                                                       \
-    inline name##3 make_##name##3(type x, type y, type z) {                 \
-        return {x, y, z};                                                   \
-    }                                                                       \
-    inline name##4 make_##name##4(type x, type y, type z, type w) {         \
-        return {x, y, z, w};                                                \
-    }
-ASC_VECTORS(int32_t, int)
-ASC_VECTORS(uint32_t, uint)
-ASC_VECTORS(int64_t, long)
-ASC_VECTORS(uint64_t, ulong)
-ASC_VECTORS(float, float)
-#undef ASC_VECTORS

@@ -3,24 +3,24 @@
 
 #include "../types.h"
 
-#define ASC_VECTORS(T, name)                            \
-    struct name##2 {                                    \
-        T x, y;                                         \
-    };                                                  \
-    struct name##3 {                                    \
-        T x, y, z;                                      \
-    };                                                  \
-    struct name##4 {                                    \
-        T x, y, z, w;                                   \
-    };                                                  \
-    inline name##2 make_##name##2(T x, T y) {           \
-        return {x, y};                                  \
-    }                                                   \
-    inline name##3 make_##name##3(T x, T y, T z) {      \
-        return {x, y, z};                               \
-    }                                                   \
-    inline name##4 make_##name##4(T x, T y, T z, T w) { \
-        return {x, y, z, w};                            \
+#define ASC_VECTORS(T, name)                                          \
+    struct name##2 {                                                  \
+        T x, y;                                                       \
+    };                                                                \
+    struct name##3 {                                                  \
+        T x, y, z;                                                    \
+    };                                                                \
+    struct alignas(sizeof(T) * 4 < 16 ? sizeof(T) * 4 : 16) name##4 { \
+        T x, y, z, w;                                                 \
+    };                                                                \
+    inline name##2 make_##name##2(T x, T y) {                         \
+        return {x, y};                                                \
+    }                                                                 \
+    inline name##3 make_##name##3(T x, T y, T z) {                    \
+        return {x, y, z};                                             \
+    }                                                                 \
+    inline name##4 make_##name##4(T x, T y, T z, T w) {               \
+        return {x, y, z, w};                                          \
     }
 ASC_VECTORS(signed char, char)
 ASC_VECTORS(unsigned char, uchar)
