@@ -20,6 +20,9 @@ from .semantics import Semantics, is_onnx_operator, operand, undefined
 #: Domains whose operators onnxruntime brings without a definition of ours.
 HOST_DOMAINS = frozenset({"com.microsoft", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"})
 
+#: Operators that it brings in ONNX's domain, at operator sets in which ONNX lacks them.
+HOST_OPERATORS = frozenset({"LayerNormalization", "SimplifiedLayerNormalization"})
+
 #: Element types that the `ints` kernel writes.
 _DIM_TYPES = frozenset({6, 7, 9})
 
@@ -161,7 +164,10 @@ def host_runs(node: ir.Node, semantics: Semantics) -> bool:
     pending, seen = [node], {node.op_identifier()}
     while pending:
         one = pending.pop()
-        if canonical_domain(one.domain) in HOST_DOMAINS or is_onnx_operator(one, semantics.version(one)):
+        domain = canonical_domain(one.domain)
+        if domain in HOST_DOMAINS or (domain == "" and one.op_type in HOST_OPERATORS):
+            continue
+        if is_onnx_operator(one, semantics.version(one)):
             continue
         body = semantics.functions.get(one.op_identifier())
         if body is None:

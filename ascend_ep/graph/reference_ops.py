@@ -280,6 +280,24 @@ class Scatter(OpRun):
         return (result,)
 
 
+class Slice(OpRun):
+    """Backwards, a start before the first element is the first, of which NumPy takes none."""
+
+    def _run(
+        self, x: Any, starts: Any = None, ends: Any = None, axes: Any = None, steps: Any = None
+    ) -> tuple[Any]:
+        count = len(starts)
+        cut = [slice(None)] * x.ndim
+        axes = range(count) if axes is None else axes
+        for axis, start, end, step in zip(
+            axes, starts, ends, steps if steps is not None else [1] * count, strict=True
+        ):
+            size = x.shape[axis]
+            first = max(int(start), -size) if step < 0 else int(start)
+            cut[axis] = slice(first, None if step < 0 and end < -size else int(end), int(step))
+        return (x[tuple(cut)],)
+
+
 class STFT(OpRun):
     """Of signals [batch, samples] or [batch, samples, 1 or 2], in frames of the window's size or `length`."""
 
@@ -332,5 +350,6 @@ FAST_OPS: tuple[type[OpRun], ...] = (
     Range,
     STFT,
     Scatter,
+    Slice,
     Softmax,
 )

@@ -125,7 +125,7 @@ def _slice_start(start: Dim, length: Dim, step: int) -> Dim:
     if low is not None and low >= 0:
         return last if low >= TO_THE_END else min_(start, last)
     if high is not None and high < 0:
-        return max_(start + length, 0 if step > 0 else -1)
+        return max_(start + length, 0)
     raise Unsupported("the sign of a start depends on the input shapes")
 
 

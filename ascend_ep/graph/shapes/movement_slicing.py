@@ -38,16 +38,12 @@ def infer_slice(call: Call) -> Fact:
     for axis, start, end, step in zip(places, starts, ends, steps, strict=True):
         if step == 0:
             call.fail("a step is 0")
-        if (
-            isinstance(start, int)
-            and isinstance(end, int)
-            and isinstance(step, int)
-            and isinstance(dims[axis], int)
-        ):
-            static[axis] = _python_slice(start, end, step)
+        dim = dims[axis]
+        if isinstance(start, int) and isinstance(end, int) and isinstance(step, int) and isinstance(dim, int):
+            static[axis] = python_slice(start, end, step, dim)
         else:
             exact = False
-        dims[axis] = _sliced_dim(call, axis, dims[axis], start, end, step)
+        dims[axis] = _sliced_dim(call, axis, dim, start, end, step)
     if exact and array is not None:
         return tracked(array[tuple(static)]) or Fact(dims=dims)
     return Fact(dims=dims)
@@ -61,15 +57,19 @@ def _maybe_cut(call: Call, rank: int) -> list[int]:
         return list(range(rank))
 
 
-def _python_slice(start: int, end: int, step: int) -> slice:
-    return slice(start, None if step < 0 and end <= -FAR else end, step)
+def python_slice(start: int, end: int, step: int, dim: int) -> slice:
+    """Python's slice of the same elements. Backwards, a start before the first element is the first for ONNX;
+    for Python there are none then."""
+    if step < 0:
+        return slice(max(start, -dim), None if end < -dim else end, step)
+    return slice(start, end, step)
 
 
 def _sliced_dim(call: Call, axis: int, dim: Dim, start: Dim, end: Dim, step: Dim) -> Dim:
     if not isinstance(step, int):
         return call.fresh(0, axis)
     if isinstance(dim, int) and isinstance(start, int) and isinstance(end, int):
-        return len(range(*_python_slice(start, end, step).indices(dim)))
+        return len(range(*python_slice(start, end, step, dim).indices(dim)))
     if step > 0:
         length = _between(start, end, dim)
         return call.fresh(0, axis) if length is None else floordiv(length + (step - 1), step)

@@ -1,0 +1,95 @@
+"""Whole models that are drawn, in bundles of all passes, of none, and without one, beside onnxruntime.
+
+`tools/fuzz_models` runs more of them.
+"""
+
+from __future__ import annotations
+
+import random
+from unittest import mock
+
+import numpy as np
+import onnxruntime
+import pytest
+from model_fuzzing import checking
+from model_fuzzing.checking import PASSES, Difference, checked, differences, smallest
+from model_fuzzing.growing import Graph
+from model_fuzzing.models import drawn_model
+from onnx import helper
+
+onnxruntime.set_default_logger_severity(4)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("seeds", [range(12), pytest.param(range(12, 600), marks=pytest.mark.slow)])
+def test_what_onnxruntime_computes(seeds: range) -> None:
+    ran = 0
+    for seed in seeds:
+        model = drawn_model(seed)
+        if not model.outputs or checked(model) is None:
+            continue
+        ran += 1
+        found = differences(model, [PASSES, (random.Random(seed).choice(PASSES),)])
+        assert found is None, f"seed {seed}: {found}"
+    assert ran > len(seeds) * 0.9
+
+
+def test_the_smallest_part_is_found() -> None:
+    """Of a model whose Tanh is wrong, in onnxruntime's own eyes, the Tanh alone is left."""
+    model = next(
+        m for m in map(drawn_model, range(200)) if len(m.nodes) > 8 and _has(m.nodes, "Softmax") == 1
+    )
+
+    def wrong(part: object, off: object = ()) -> str:
+        return "wrong" if _has(part.nodes, "Softmax") else ""  # type: ignore[attr-defined]
+
+    with mock.patch.object(checking, "checked", wrong):
+        found = smallest(model)
+    assert isinstance(found, Difference)
+    assert [n.op_type for n in found.drawn.nodes] == ["Softmax"]
+    assert "Softmax" in str(found)
+
+
+def _has(nodes: list[helper.onnx.NodeProto], op_type: str) -> int:
+    return sum(n.op_type == op_type for n in nodes)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(
+    ("start", "end", "step"),
+    [(-3, -(2**62), -1), (-3, -(2**62), -2), (-3, -3, -1), (-9, 1, 1), (5, -9, -1), (9, 0, -1)],
+)
+@pytest.mark.parametrize("known", ["all", "bounds", "none"])
+def test_slices_that_begin_before_the_first(start: int, end: int, step: int, known: str) -> None:
+    """Backwards from before the first element, ONNX takes the first, and NumPy none."""
+    x = np.arange(8, dtype=np.float32).reshape(2, 4)
+    bounds = {n: np.array([v]) for n, v in zip("seat", (start, end, 0, step), strict=True)}
+    node = helper.make_node("Slice", ["x", *"seat"], ["y"])
+    constants = {} if known == "none" else bounds if known == "bounds" else {**bounds, "x": x}
+    feeds = {n: v for n, v in {**bounds, "x": x}.items() if n not in constants}
+    for free in ("none", "each"):
+        made = checking.Drawn([node], {}, constants, feeds, ["y"], 17, free)
+        assert checked(made) == ""
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("opset", [11, 16, 17, 23])
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_layer_norms_before_their_opset(opset: int, outputs: int) -> None:
+    """onnxruntime has it in ONNX's domain at every operator set, and its optimizer writes it."""
+    rng = np.random.default_rng(opset)
+    x, scale, bias = (rng.standard_normal(s).astype(np.float32) for s in ((2, 3, 8), 8, 8))
+    names = ["y", "mean", "deviation"][:outputs]
+    node = helper.make_node("LayerNormalization", ["x", "scale", "bias"], names, axis=-1)
+    made = checking.Drawn([node], {}, {"scale": scale, "bias": bias}, {"x": x}, names, opset, "each")
+    assert checked(made) == ""
+
+
+def test_a_refused_node_is_no_part_of_the_model() -> None:
+    from model_fuzzing.draw import Draw
+
+    graph = Graph(Draw(1), 17)
+    graph.values["x"] = np.ones((2, 3), np.float32)
+    assert graph.add("MatMul", ["x", "x"]) is None
+    assert graph.nodes == []
+    assert graph.add("Add", ["x", "x"]) is not None
