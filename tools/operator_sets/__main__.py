@@ -54,7 +54,7 @@ def chains(count: int, seed: int) -> Iterator[Trial]:
     taken = [form for form in FORMS if form.operands and _is_float(form.operands[0])]
     for _ in range(count):
         opset, variant = chance.randint(OLDEST, NEWEST), chance.choice(list(VARIANTS))
-        known = [form for form in taken if any(first <= opset <= last for first, last in _spans(form))]
+        known = [form for form in taken if any(first <= opset <= last for first, last in form.spans())]
         chain = [chance.choice(known)]
         while len(chain) < LONGEST:
             made = _result(chain[-1], opset)
@@ -81,11 +81,6 @@ def _result(form: Form, opset: int) -> tuple[int, ...] | None:
     """The shape of the first result, if it is of floats."""
     made = answer(*model_of([form], opset, "fed"))
     return made[0].shape if made and _is_float(made[0]) else None
-
-
-def _spans(form: Form) -> Iterator[tuple[int, int]]:
-    opsets = form.opsets()
-    return zip(opsets[::2], opsets[1::2], strict=False)
 
 
 def _is_known(form: Form) -> bool:

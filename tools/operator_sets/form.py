@@ -34,14 +34,14 @@ class Form:
         shapes = ",".join("-" if a is None else f"{a.dtype}{list(a.shape)}" for a in self.operands)
         return f"{self.op}({shapes}) {self.attributes or ''}".strip()
 
-    def opsets(self) -> list[int]:
+    def spans(self) -> list[tuple[int, int]]:
         """The first and the last set of each version of the operator that knows this form."""
-        found: dict[int, None] = {}
-        for first, last in lives(self.op):
-            first, last = max(first, self.since), min(last, self.until)
-            if first <= last:
-                found |= dict.fromkeys((first, last))
-        return list(found)
+        cut = [(max(first, self.since), min(last, self.until)) for first, last in lives(self.op)]
+        return [(first, last) for first, last in cut if first <= last]
+
+    def opsets(self) -> list[int]:
+        """Those sets, each once."""
+        return list(dict.fromkeys(opset for span in self.spans() for opset in span))
 
     def early(self) -> list[int]:
         """Sets from before the operator came, if this is its first form."""
