@@ -72,4 +72,4 @@ def _imported_here(trace: TracebackType | None) -> bool:
         file = trace.tb_frame.f_code.co_filename
         last = last if file.startswith("<frozen importlib") else file
         trace = trace.tb_next
-    return Path(last).is_relative_to(_PACKAGE)
+    return Path(last).resolve().is_relative_to(_PACKAGE)

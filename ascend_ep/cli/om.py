@@ -149,6 +149,7 @@ def verify(given: argparse.Namespace) -> tuple[Found, str, bool]:
 def run(given: argparse.Namespace) -> tuple[Found, str, bool]:
     import numpy as np
 
+    check_target(given.output or "", "--output")
     session = _session(given.bundle, given.trust)
     feeds = input_arrays(session, given.input, given.dim, given.seed)
     names = [arg.name for arg in session.get_outputs()]

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ascend_ep import atomic_file
+from ascend_ep.cli.atc_files import check_target
 from ascend_ep.errors import AscendError
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ def _apply(given: argparse.Namespace, model: onnx.ModelProto) -> int:
     if given.apply not in edits or not given.output:
         names = f"--apply takes {', '.join(edits)}, with --output=FILE."
         raise AscendError("E10001", given.apply, "--apply", names)
+    check_target(given.output, "--output")
     count = edits[given.apply](model)
     try:
         with atomic_file.replacing(Path(given.output)) as file:

@@ -40,12 +40,12 @@ def add_gate(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def share(text: str) -> float:
-    """5% or 0.05. Raises AscendError E10001."""
+    """5% or 0.05; more than the whole only by a %, for who writes 5 means 5%. Raises AscendError E10001."""
     try:
         found = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:
         found = -1.0
-    if not 0 < found < 10:
+    if not 0 < found < (10 if text.endswith("%") else 1):
         raise AscendError("E10001", text, "--max-slowdown", "It is a share as 5% or 0.05.")
     return found
 
@@ -54,6 +54,9 @@ def gate(given: argparse.Namespace) -> int:
     from ascend_ep.cli.om_inputs import input_arrays
     from ascend_ep.profiling.gate import baseline_bundle, judge, junit, markdown, record
 
+    for flag in ("record", "markdown", "junit"):
+        check_target(getattr(given, flag) or "", f"--{flag}")
+    allowed = share(given.max_slowdown)
     path = Path(given.bundle)
     new = open_bundle(path, given.threads)
     if given.record:
@@ -62,9 +65,6 @@ def gate(given: argparse.Namespace) -> int:
         return 0
     if not given.baseline:
         raise AscendError("E10004", "baseline", fix="Give --baseline=B.json, or --record=B.json first.")
-    for flag in ("markdown", "junit"):
-        check_target(getattr(given, flag) or "", f"--{flag}")
-    allowed = share(given.max_slowdown)
     old = open_bundle(baseline_bundle(Path(given.baseline)), given.threads)
     feeds = input_arrays(new, [], given.dim, given.seed)
     clock = time.process_time if given.clock == "cpu" else None

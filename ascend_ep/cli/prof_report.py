@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ascend_ep.cli.atc_files import check_target
+
 if TYPE_CHECKING:
     from ascend_ep.profiling.profile import Profile
 
@@ -42,6 +44,7 @@ def report(given: argparse.Namespace) -> int:
             return open_profile(source)
         return profile_bundle(source, given.threads, given.dim, given.seconds)
 
+    check_target(given.output, "--output")
     sources = sources_of(Path(given.model)) if given.model else None
     beside = profile_of(given.beside) if given.beside else None
     profile = profile_of(given.source)

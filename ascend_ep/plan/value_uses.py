@@ -73,7 +73,7 @@ class ValueUses:
         for ref in insn.ins:
             if ref is not None:
                 self._readers[id(ref)][id(insn)] = insn
-                self._memory_readers[id(_memory(ref))][id(insn)] = insn
+                self._memory_readers[id(memory_of(ref))][id(insn)] = insn
 
     def remove(self, insn: Insn) -> None:
         for out in insn.outs:
@@ -81,11 +81,11 @@ class ValueUses:
         for ref in insn.ins:
             if ref is not None:
                 self._readers[id(ref)].pop(id(insn), None)
-                self._memory_readers[id(_memory(ref))].pop(id(insn), None)
+                self._memory_readers[id(memory_of(ref))].pop(id(insn), None)
 
     def replace(self, old: Insn, new: Insn) -> None:
         """One instruction for another, in its place among the readers of what both read."""
-        for users, value in ((self._readers, lambda r: r), (self._memory_readers, _memory)):
+        for users, value in ((self._readers, lambda r: r), (self._memory_readers, memory_of)):
             for ref in {id(value(r)): value(r) for r in old.ins if r is not None}.values():
                 if any(r is not None and value(r) is ref for r in new.ins):
                     users[id(ref)] = {
@@ -104,7 +104,7 @@ class ValueUses:
 
     def memory_readers(self, ref: Ref) -> list[Insn]:
         """The instructions that read its memory: the value, its base, or a view of either."""
-        return list(self._memory_readers.get(id(_memory(ref)), {}).values())
+        return list(self._memory_readers.get(id(memory_of(ref)), {}).values())
 
     def views(self, ref: Ref) -> list[Ref]:
         """The views of a value that isn't one itself."""
@@ -123,16 +123,16 @@ def read_values(part: NativePartition) -> set[int]:
     """The ids of all values that are read or leave the partition, themselves or through a view."""
     read = [r for insn in part.insns for r in insn.ins if r is not None]
     read += [ref for _, ref in part.outputs]
-    return {id(x) for ref in read for x in (ref, _memory(ref))}
+    return {id(x) for ref in read for x in (ref, memory_of(ref))}
 
 
 def named_values(part: NativePartition) -> set[int]:
     """The ids of all values that instructions or the boundary name, and of the bases of such."""
     named = [r for insn in part.insns for r in (*insn.ins, *insn.outs) if r is not None]
     named += [ref for _, ref in (*part.inputs, *part.outputs)]
-    return {id(x) for ref in named for x in (ref, _memory(ref))}
+    return {id(x) for ref in named for x in (ref, memory_of(ref))}
 
 
-def _memory(ref: Ref) -> Ref:
+def memory_of(ref: Ref) -> Ref:
     """The value whose memory a ref is."""
     return ref if ref.base is None else ref.base

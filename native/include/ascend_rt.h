@@ -124,8 +124,9 @@ typedef struct asc_tensor {
 /* 2: fallback partitions; 3: int8 in panels; 4: profiles; 5: float16 in panels, int8 in fours; 6: weights in files;
  * 7: constraints; 8: those of which either side may be 1; 9: products that normalise rows or are gated, bfloat16
  * between products, norms and attention, convolutions with channels last that are transposed or of volumes, maxima of
- * bytes and tables of them; 10: HardSwish and LeakyRelu of sums, models of tables */
-#define ASC_READER_VERSION 10
+ * bytes and tables of them; 10: HardSwish and LeakyRelu of sums, models of tables; 11: recurrent layers in bfloat16,
+ * bfloat16 of convolutions that end in a function */
+#define ASC_READER_VERSION 11
 #define ASC_ALIGN 64
 
 typedef struct asc_plan_header {

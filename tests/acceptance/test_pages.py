@@ -117,6 +117,39 @@ def test_profiling(printed: str) -> None:
     assert "### ✅ layer.om: " in printed
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("printed", ["depthwise.md"], indirect=True)
+def test_a_kernel_brought_up(printed: str) -> None:
+    """Every step is right, and the table's model is what the commands print."""
+    page = (DOCS / "depthwise.md").read_text()
+    rows = re.findall(
+        r"^\| (?:naive|rows|kept) \| .*? \| ([\d.]+) us \| ([\d.]+) us \| (\w+) \|$", page, re.M
+    )
+    said = re.findall(r"at least ([\d.]+) us, ([\d.]+) us if its units", printed)
+    assert said == [(least, turns) for least, turns, _ in rows]
+    assert [limit for *_, limit in rows] == ["scalar", "memory", "memory"]
+    assert printed.count("with the golden file: largest difference") == 3
+    assert "[AdviceScalar] the scalar unit reads 1742400 elements" in printed
+    (library,) = re.findall(r"model of Ascend910B1: at least ([\d.]+) us", printed)
+    (bound,) = re.findall(r"^\| the library's Conv \| .*? \| ([\d.]+) us", page, re.MULTILINE)
+    assert f"{float(library) / 10:.3g}" == bound
+    assert len(re.findall(r"^median ", printed, re.MULTILINE)) == 4
+
+
+def test_the_last_kernel_of_that_page(tmp_path: Path) -> None:
+    """On a small image: a sample of the slow test, with rows that no block begins or ends evenly."""
+    every = blocks((DOCS / "depthwise.md").read_text())
+    arrays = next(text for _, text in every if "arrays.py <<" in text).replace(
+        "arrays.py 112", "arrays.py 14"
+    )
+    edit = next(text for _, text in every if "kept.py <<" in text)
+    ran(tmp_path, "sh", arrays.replace("arrays.py 112", "arrays.py 14"))
+    ran(tmp_path, *next(block for block in every if block[1].startswith("// rows.cpp")))
+    printed = ran(tmp_path, "sh", edit.replace("side=112 --block_dim 22", "side=14 --block_dim 3"))
+    assert "with the golden file: largest difference" in printed
+    assert "fault" not in printed
+
+
 def test_every_reader_has_a_row() -> None:
     """docs/bundle-format.md says what each number of ASC_READER_VERSION knows."""
     rows = re.findall(r"^\| (\d+) \| ", (DOCS / "bundle-format.md").read_text(), re.MULTILINE)

@@ -132,6 +132,32 @@ void outlived(Request &r) {
     PipeBarrier<PIPE_ALL>();
 }
 
+/* y = x times a factor of each row, of tiles of 32 rows of 64, of which `rows` rows of 48 are there: what is computed
+ * of the others is taken by nobody. */
+void tile(Request &r) {
+    const uint32_t rows = uint32_t(r.numbers[1]), width = 64, there = 48;
+    GlobalTensor<float> x, factors, y;
+    x.SetGlobalBuffer(r.of<float>(0), rows * there);
+    factors.SetGlobalBuffer(r.of<float>(1), 32);
+    y.SetGlobalBuffer(r.of<float>(2), rows * there);
+    TPipe pipe;
+    TBuf<> room, wide, narrow;
+    pipe.InitBuffer(room, 32 * width * 4);
+    pipe.InitBuffer(wide, 32 * 32);
+    pipe.InitBuffer(narrow, 32 * 4);
+    LocalTensor<float> a = room.Get<float>(), by = wide.Get<float>(), one = narrow.Get<float>();
+    DataCopyPad(a, x, {uint16_t(rows), there * 4, 0, (width - there) / 8, 0}, {false, 0, 0, 0});
+    DataCopyPad(one, factors, {1, rows * 4, 0, 0, 0}, {false, 0, 0, 0});
+    PipeBarrier<PIPE_ALL>();
+    Brcb(by, one, 4, {1, 8});
+    PipeBarrier<PIPE_V>();
+    for (uint32_t column = 0; column < width; column += 32)
+        Mul(a[column], a[column], by, uint64_t(32), 32, {1, 1, 0, 8, 8, 1});
+    PipeBarrier<PIPE_ALL>();
+    DataCopyPad(y, a, DataCopyExtParams{uint16_t(rows), there * 4, (width - there) / 8, 0, 0});
+    PipeBarrier<PIPE_ALL>();
+}
+
 int main() {
     return serve([](Request &r) {
         switch (r.numbers[0]) {
@@ -139,6 +165,7 @@ int main() {
             case 1: return copied(r, false);
             case 2: return copied(r, true);
             case 3: return outlived(r);
+            case 4: return tile(r);
             default: return twice(r);
         }
     });

@@ -200,6 +200,17 @@ extern "C" __global__ __aicore__ void names(GM_ADDR x, GM_ADDR workspace, GM_ADD
     product.SetTensorB(g, true);
     product.IterateAll(to);
     while (product.Iterate()) product.GetTensorC(to);
+    static constexpr TopKConfig sorted_no{TopKAlgo::RADIX_SELECT, TopKOrder::LARGEST, false};
+    TopK<float, true, false, false, TopKMode::TOPK_NORMAL, sorted_no>(f, i, f, i, LocalTensor<bool>(), m, 8,
+                                                                      TopkTiling(), TopKInfo{1, 32, 32}, true);
+    IbVerbsData *verbs = nullptr;
+    __gm__ float4 *four = (__gm__ float4 *)x;
+    four[0] = make_float4(1.0f, float2{1, 2}.y, 0, float(matmul::CeilDiv(data.n, 32)));
+    four[1] = float4{float(make_ulonglong4(1, 2, 3, 4).w), 0, 0, 0};
+    (void)verbs;
+    auto *numbers = (__ubuf__ float *)f.GetPhyAddr();
+    vcmax(numbers, numbers, 1, 1, 1, 8, (Order_t)0b10);
+    vcmin(numbers, numbers, 1, 1, 1, 8, Order_t::VALUE_INDEX);
     product.End();
     (void)workspace;
 }

@@ -39,3 +39,12 @@ def test_a_tensor_that_no_copy_frees_is_named_once(placed: Program) -> None:
     with pytest.raises(KernelFault, match="queue 0: a tensor was never freed") as found:
         placed([2, 64], [x], [np.zeros_like(x)])
     assert str(found.value).count("never freed") == 1
+
+
+@pytest.mark.parametrize("rows", [3, 8, 20, 32])
+def test_what_is_computed_of_no_rows_is_no_fault(placed: Program, rows: int) -> None:
+    draw = np.random.default_rng(rows)
+    x, by = draw.standard_normal((rows, 48)), draw.standard_normal(32)
+    given = [x.astype(np.float32), by.astype(np.float32)]
+    (y,) = placed([4, rows], given, [np.zeros((rows, 48), np.float32)])
+    np.testing.assert_array_equal(y, given[0] * given[1][:rows, None])

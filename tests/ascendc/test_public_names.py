@@ -33,6 +33,8 @@ NAMES = re.findall(
     Iterate RpSort16 MrgSort4 ProposalExtract ProposalConcat Concat Rsqrt Silu SwiGLU Tanh Mean Sign
     Log2 Log10 ShiftRight RepeatReduceSum WholeReduceMin IBSet IBWait DumpTensor ListTensorDesc
     ICachePreLoad AscendCUtils TQueSync GetBitSize GetC0Count BRCB_BROADCAST_NUMBER PI TWO pad_t
+    TopKConfig TopKAlgo TopKOrder CeilDiv IbVerbsData float2 float4 make_float4 make_ulonglong4 vcmax
+    vcmin Order_t
     """,
 )
 

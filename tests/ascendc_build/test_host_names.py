@@ -38,6 +38,11 @@ static ge::graphStatus Tile(gert::TilingContext *context) {
     AscendC::GetUnPadMaxMinTmpSize(chip, ge::Shape({8, 8}), sizeof(half), most, least);
     const auto mode = AscendC::TopKMode::TOPK_NORMAL;
     AscendC::GetTopKMaxMinTmpSize(chip, 32, 1, false, true, mode, true, 4, most, least);
+    AscendC::TopKConfig config;
+    config.algo = AscendC::TopKAlgo::RADIX_SELECT, config.sorted = false;
+    AscendC::GetTopKMaxMinTmpSize(32, 1, 8, false, true, mode, true, ge::DT_FLOAT, config, most, least);
+    context->SetLocalMemorySize(4096);
+    if (context->GetLocalMemorySize() != 4096) return ge::GRAPH_FAILED;
     static_assert(Ops::Base::CeilDiv(7, 2) == 4 && Ops::Base::CeilAlign(7, 4) == 8);
     static_assert(Ops::Base::FloorAlign(7, 4) == 4);
     return AscendC::GetSortTmpSize(chip, 32, 4) ? ge::GRAPH_SUCCESS : std::numeric_limits<uint32_t>::max();

@@ -88,3 +88,18 @@ def test_extras_are_those_of_the_project() -> None:
         missing = asked.keys() - extra.packages.keys()
         assert missing <= {"uvloop", "protobuf", "onnxscript"}
         assert extra.packages == {n: v for n, v in asked.items() if n in extra.packages}
+
+
+def test_a_package_behind_a_link_names_the_extra(tmp_path: Path) -> None:
+    """As installations that keep one copy of each package link it."""
+    assert ascend_ep.__file__ is not None
+    (tmp_path / "ascend_ep").symlink_to(Path(ascend_ep.__file__).parent)
+    code = f"sys.path.insert(0, {str(tmp_path)!r}); "
+    code = BARE.format(absent=sorted(NEEDED)) + code
+    code += START.format(module="om", words=["quantize", "m.onnx", "--data", "samples"])
+    (tmp_path / "m.onnx").write_bytes(b"")
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False, timeout=60
+    )
+    assert 'pip install "ascend-ep[convert]"' in done.stderr
+    assert "Traceback" not in done.stderr

@@ -27,6 +27,7 @@ INTS = {
     "more_channels": [0, 0, 0, 0, 0, 8, 0, 0], "around": [0, 0, 1, 0, 0, 0, 2, 1],
     "crop": [0, 0, -1, 0, 0, 0, 0, 2],
     "from": [1], "to": [4], "left": [0], "right": [2], "width": [3], "channels": [1], "by_two": [2],
+    "groups": [1, 2, 4, 6, 6], "whole": [1, 8, 6, 6],
 }  # fmt: skip
 FLOATS = {"twice": [1, 1, 2, 2], "wider": [1, 1, 1, 1.5]}
 
@@ -68,6 +69,8 @@ def kernels_of(source: onnx.ModelProto, *shapes: tuple[int, ...], codegen: str =
 
 CONV = "Conv <pads = [1, 1, 1, 1]>"
 THREE = f"a = {CONV} (x, k, bias) b = Relu(a) b1 = {CONV} (b, k) c = Conv(b1, k2) "
+SHUFFLE = "d = Reshape(c, groups) e = Transpose <perm = [0, 2, 1, 3, 4]> (d) f = Reshape(e, whole) "
+SHUFFLE += "g, h = Split <axis = 1, num_outputs = 2> (f) "
 
 #: body; outputs; how many of each kernel
 CASES = {
@@ -128,7 +131,8 @@ CASES = {
         {"conv_last": 4, "pad": 1, "copy": 2},
     ),
     "images that are padded and cropped": (
-        THREE + "d = Pad (c, around) e = Conv(d, k2) f = Pad <mode = \"edge\"> (e, crop) y = Conv(f, k2)",
+        THREE + "d = Pad <mode = \"reflect\"> (c, around) e = Conv(d, k2) "
+        "f = Pad <mode = \"edge\"> (e, crop) y = Conv(f, k2)",
         "y",
         {"conv_last": 5, "pad": 2, "copy": 2},
     ),
@@ -141,7 +145,11 @@ CASES = {
         THREE + "d = Slice (c, from, to, width, by_two) e = Slice (c, left, right, width) "
         "f = Concat <axis = 3> (d, e, c) g = Conv(f, k2) h = Slice (g, from, to, channels) "
         "i = Concat <axis = 1> (h, h, g) y = Conv(i, fourteen)",
-        "y", {"conv_last": 5, "concat": 2, "copy": 5},
+        "y", {"conv_last": 5, "concat": 2, "copy": 3},
+    ),
+    "channels that are shuffled": (
+        THREE + SHUFFLE + "i = Conv <pads = [1, 1, 1, 1]> (h, pair) y = Concat <axis = 1> (g, i)",
+        "y", {"conv_last": 4, "concat": 1, "copy": 4},
     ),
     "something else reads inside": (
         THREE + "d = Conv(c, k2) e = Softmax <axis = 3> (b) y = Mul(d, d) z = Add(e, e)", "y z",
@@ -178,7 +186,8 @@ def test_static_shapes(case, codegen) -> None:
         assert {k: n for k, n in found.items() if k in wanted or k in ("conv", "conv_last", "copy")} == wanted
 
 
-FIXED = ("constants of a channel and of a place", "a flattened image")  # their weights fix the image's size
+#: Their weights, or Reshape, fix the image's size.
+FIXED = ("constants of a channel and of a place", "a flattened image", "channels that are shuffled")
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c not in FIXED])

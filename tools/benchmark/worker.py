@@ -132,7 +132,8 @@ def _taking_turns(opened: Backend, feeds: str, others: str | None) -> Timed:
     given = [read_feeds(feeds)]
     if others:
         more = read_feeds(others)
-        given += [{name: more[name][i] for name in more} for i in range(len(next(iter(more.values()))))]
+        count = len(next(iter(more.values())))
+        given += [{name: more[name][i, ...] for name in more} for i in range(count)]  # scalars stay arrays
     return Timed(*map(opened.call, given))
 
 

@@ -158,10 +158,8 @@ def child(scenario: Callable[[Path], None], folder: Path, at: int, out: int, ref
         detail = f"{type(error).__name__}: {error}"[:200]
     except BaseException as error:
         faults.asc_faults_disarm()
-        end, detail = (
-            ("an error" if is_of_onnxruntime(error) else "a traceback"),
-            f"{type(error).__name__}: {error}"[:200],
-        )
+        end = "an error" if is_of_onnxruntime(error) else "a traceback"
+        detail = f"{type(error).__name__}: {error}"[-400:]  # where it was raised
         del error
     seen = faults.asc_faults_disarm()
     try:

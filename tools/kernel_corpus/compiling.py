@@ -37,7 +37,7 @@ from ascend_ep.opdef import dtypes
 
 from .found import KernelFile
 
-SECONDS = 120
+SECONDS = 600
 _TYPE_NAMES = re.compile(r"\b(?:ORIG_)?DTYPE_(\w+)\b")
 #: What a compiler says, and the class of reasons that it belongs to.
 _REASONS = (

@@ -31,7 +31,7 @@ from .channels_last_insns import (
     is_dense,
     is_of_integers,
 )
-from .channels_last_views import Place, places_last
+from .channels_last_views import Place, channel_copy, flatten_copies, places_last
 
 #: What looking up bytes by channel loses with channels last, in copies of an image.
 CHANNEL_TABLE = 2
@@ -42,7 +42,10 @@ def lay_channels_last(part: NativePartition, elementwise: Collection[str] = ()) 
 
     `elementwise`: outputs of library calls that are functions of each element by itself.
     """
-    found = [image_insn(insn, elementwise) for insn in part.insns]
+    flatten_copies(part)
+    found = [
+        channel_copy(insn) if insn.kernel == "copy" else image_insn(insn, elementwise) for insn in part.insns
+    ]
     changed = 0
     for region in map(_without_stems, _regions(part, found)):
         change = _Change(part, {id(i.insn): i for i in region})
@@ -80,6 +83,8 @@ def _without_stems(region: list[ImageInsn]) -> list[ImageInsn]:
 def _is_stem(image: ImageInsn, region: list[ImageInsn], made: set[int]) -> bool:
     if image.worth or not image.outs() or any(id(r) in made for r in image.images()):
         return False
+    if image.insn.kernel == "copy":
+        return True
     outs = {id(o) for o in image.outs()}
     read = [(i, r) for i in region for r in i.images() if id(r) in outs]
     return bool(read) and all(_reads_first(i, r) for i, r in read)
@@ -211,7 +216,7 @@ class _Change:
             ins = {}
             for ref in image.images():
                 if not _reads_first(image, ref) or id(ref) in self._made or id(ref) in self._last:
-                    ins[id(ref)] = self._entered(ref, insns)
+                    ins[id(ref)] = self._entered(ref, insns, image.insn.kernel == "concat")
             made_last = [o for o in image.outs() if id(o) in self._made]
             outs = {id(o): self._new(TEMP, o, o.dims) for o in made_last}
             made, weights = image.with_last(ins, outs)
@@ -228,8 +233,9 @@ class _Change:
         self.part.values.append(made)
         return made
 
-    def _entered(self, ref: Ref, insns: list[Insn]) -> Ref:
-        """The value with channels last; a copy is added before its first reader."""
+    def _entered(self, ref: Ref, insns: list[Insn], strided: bool) -> Ref:
+        """The value with channels last; a copy is added before its first reader, unless that reads runs of
+        channels with gaps between them."""
         found = self._last.get(id(ref))
         if found is not None:
             return found
@@ -239,6 +245,8 @@ class _Change:
         if not is_flat(ref.dims) or ref.strides is not None:
             strides = contiguous_strides(ref.dims) if ref.strides is None else ref.strides
             seen.strides = first_to_last(strides)
+            if strided and static(seen.strides[-1]) == 1:
+                return seen
             if seen.strides == contiguous_strides(seen.dims):
                 seen.strides = None
             else:

@@ -244,7 +244,7 @@ def _qconv_last(old: Insn, new: Insn) -> tuple[Insn, list[Ref]]:
 # --- the others -------------------------------------------------------------------------------
 
 
-def _unchanged(old: Insn, new: Insn) -> tuple[Insn, list[Ref]]:
+def unchanged(old: Insn, new: Insn) -> tuple[Insn, list[Ref]]:
     return new, []
 
 
@@ -293,7 +293,7 @@ def _same_shapes(insn: Insn) -> ImageInsn | None:
     ones = [static(d) == 1 for d in dims]
     if first_to_last(ones) != tuple(ones):
         return None
-    return ImageInsn(insn, tuple(range(len(insn.ins))), True, _unchanged)
+    return ImageInsn(insn, tuple(range(len(insn.ins))), True, unchanged)
 
 
 def _counts(insn: Insn) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from ascend_ep.opdef.dtypes import FLOAT32
+from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT32
 from ascend_ep.opdef.expression import Apply, Cast, Constant, Expression, Input, Number
 from ascend_ep.plan.plan import ELEMENTWISE, Insn, Ref
 from ascend_ep.plan.tile_expression import load, operands, place, reachable, types_of
-from ascend_ep.plan.tile_program import Computed, TileProgram, Value
+from ascend_ep.plan.tile_program import Computed, ProgramError, TileProgram, Value
 
 
 def is_elementwise(insn: Insn) -> bool:
@@ -41,6 +41,17 @@ def rewritten(
     (value,) = program.include(insn.expressions, [loaded(program, r) for r in insn.ins])
     program.output(change(program, value), dtype)
     return computing(insn, program.finish(), insn.outs if out is None else [out])
+
+
+def in_bfloat16(insn: Insn) -> Insn | None:
+    """An elementwise instruction with its only result rounded; None when it has several, or no room."""
+    if len(insn.outs) != 1:
+        return None
+    try:
+        made = rewritten(insn, lambda program, value: program.cast(value, BFLOAT16), BFLOAT16)
+    except ProgramError:  # too long with another step
+        return None
+    return replace(made, unfused=None)
 
 
 def in_float32(insn: Insn, known: Mapping[int, Expression], leaves: list[Ref]) -> Expression | None:

@@ -77,10 +77,10 @@ def product_weight(insn: Insn) -> Ref | None:
     return right if right.dtype in (FLOAT32, FLOAT16) else None
 
 
-def replace_weight(part: NativePartition, at: int, weight: Ref) -> None:
+def replace_weight(part: NativePartition, at: int, weight: Ref, operand: int = 1) -> None:
     """Gives the product at that place another right operand."""
     insn = part.insns[at]
-    part.insns[at] = replace(insn, ins=(insn.ins[0], weight, *insn.ins[2:]))
+    part.insns[at] = replace(insn, ins=(*insn.ins[:operand], weight, *insn.ins[operand + 1 :]))
     if weight not in part.values:
         part.values.append(weight)
 

@@ -10,16 +10,14 @@ The result of a product stays float32, too, because its epilogue writes nothing 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ascend_ep.opdef.dims import static
 from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT32
 from ascend_ep.plan.kernel_params import MATMUL, is_gated
 from ascend_ep.plan.plan import TEMP, Insn, NativePartition, Plan, Ref
-from ascend_ep.plan.tile_program import ProgramError
 from ascend_ep.plan.value_uses import ValueUses
 
-from .elementwise_insns import is_elementwise, rewritten
+from .elementwise_insns import in_bfloat16, is_elementwise
 
 #: Kernels whose first result may be bfloat16.
 WRITERS = frozenset({"rms_norm", "layer_norm", "swiglu", "attention", "attention_append"})
@@ -78,15 +76,6 @@ def _reads_vnni2(product: Insn) -> bool:
 def _written_narrow(insn: Insn) -> Insn | None:
     """The instruction with its first result in bfloat16; None where its kernel can't write that."""
     if is_elementwise(insn):
-        return _cast(insn) if len(insn.outs) == 1 else None
+        return in_bfloat16(insn)
     gated = insn.kernel == "matmul" and is_gated(insn.ints) and _reads_vnni2(insn)
     return insn if gated or insn.kernel in WRITERS else None
-
-
-def _cast(insn: Insn) -> Insn | None:
-    """An elementwise instruction that rounds its result."""
-    try:
-        made = rewritten(insn, lambda program, value: program.cast(value, BFLOAT16), BFLOAT16)
-    except ProgramError:  # too long with another step
-        return None
-    return replace(made, unfused=None)

@@ -1,13 +1,11 @@
-"""Convolutions with channels last in bfloat16: their weights are stored rounded, as VNNI2_32, and the images
-between them are bfloat16 in memory. Sums, biases and activations are float32 until an image is stored.
-
-Channels apart (depthwise) keep float32 weights and products; they, pooling and concatenation read and write
-images of either type.
+"""Convolutions with channels last in bfloat16: their weights are stored rounded, as VNNI2_32, and images
+between them are bfloat16 in memory (narrow_images). Sums, biases and activations are float32 until an image
+is stored. Channels apart (depthwise) keep float32 weights and products, and read and write either type.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
@@ -15,17 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ascend_ep.compiler.lower.matmul import Activation
-from ascend_ep.element_types import BFLOAT16, FLOAT32
+from ascend_ep.element_types import BFLOAT16
 from ascend_ep.opdef.dims import static
 from ascend_ep.plan.kernel_params import CONV_AXIS, CONV_LAST
 from ascend_ep.plan.plan import WEIGHT, Insn, NativePartition, Ref, Weight
-from ascend_ep.plan.value_uses import ValueUses
 
-#: Activations that a convolution computes of sums in registers: its result may be bfloat16.
-IN_REGISTERS = (
-    Activation.NONE, Activation.RELU, Activation.CLIP, Activation.HARD_SWISH, Activation.LEAKY_RELU,
-)  # fmt: skip
+from .narrow_images import narrow_images
 
 
 def narrow_convolutions(
@@ -41,8 +34,7 @@ def narrow_convolutions(
             part.insns[i] = made
             changed += 1
     if changed:
-        for ref in _narrow_images(part):
-            ref.dtype = BFLOAT16
+        narrow_images(part)
     return changed
 
 
@@ -90,56 +82,3 @@ class _EvenChannels:
         if channels % 2:
             array = np.pad(array.reshape(self.dims), [(0, 0), (0, 0), (0, 1), (0, 0)])
         return array.reshape(groups, taps * (channels + channels % 2), outputs)
-
-
-# --- images -----------------------------------------------------------------------------------
-
-
-def _narrow_images(part: NativePartition) -> list[Ref]:
-    """The values that can be bfloat16: what makes them writes it, and whatever reads them reads it."""
-    uses = ValueUses.of(part)
-    written = {id(ref) for insn in part.insns for ref in _written(insn)}
-    wide = {id(ref) for insn in part.insns for ref in _wide(insn)}
-    narrow = {
-        id(v): v
-        for v in part.values
-        if v.dtype == FLOAT32 and uses.is_inner(v) and id(v) in written and id(v) not in wide
-    }
-    before = -1
-    while before != len(narrow):
-        before = len(narrow)
-        for insn in part.insns:
-            for alike in _alike(insn):
-                if any(id(ref) not in narrow for ref in alike):
-                    for ref in alike:
-                        narrow.pop(id(ref), None)
-    return list(narrow.values())
-
-
-def _written(insn: Insn) -> tuple[Ref, ...]:
-    """The outputs that may be bfloat16."""
-    if insn.kernel == "conv_last":
-        return insn.outs if CONV_LAST.get(insn.ints, "activation") in IN_REGISTERS else ()
-    return insn.outs if insn.kernel in ("max_pool_last", "average_pool_last", "concat") else ()
-
-
-def _wide(insn: Insn) -> list[Ref]:
-    """The inputs that have to be float32."""
-    ins = [ref for ref in insn.ins if ref is not None]
-    if insn.kernel == "conv_last":
-        w = insn.ins[1]
-        last = not CONV_LAST.get(insn.ints, "channels_first")
-        reads = last and w is not None and (w.dtype == BFLOAT16 or w.rank == 2)
-        return [
-            ref for i, ref in enumerate(insn.ins) if ref is not None and i not in ((0, 3) if reads else (3,))
-        ]
-    return [] if insn.kernel in ("max_pool_last", "average_pool_last", "concat") else ins
-
-
-def _alike(insn: Insn) -> Iterator[list[Ref]]:
-    """Values that are bfloat16 together or not at all."""
-    ins = [ref for ref in insn.ins if ref is not None]
-    if insn.kernel == "conv_last" and len(insn.ins) > 3 and insn.ins[3] is not None:
-        yield [insn.ins[3], *insn.outs]
-    elif insn.kernel in ("max_pool_last", "concat"):
-        yield [*ins, *insn.outs]

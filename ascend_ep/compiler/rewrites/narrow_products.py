@@ -1,7 +1,7 @@
 """Products in bfloat16: constant right operands are stored rounded, as VNNI2_32, and what they are multiplied
-with is rounded as it is read; so are both operands of attention's two products. Sums, biases, activations,
-softmax and everything between matrix products stay float32, but for images between convolutions
-(narrow_convolutions) and what products alone read (narrow_activations).
+with is rounded as it is read; so are the state of a recurrent layer and both operands of attention's two
+products. Sums, biases, activations, softmax and everything between matrix products stay float32, but for
+images between convolutions (narrow_convolutions) and what products alone read (narrow_activations).
 
 The products behind the convolutions of an image model, its head, take little of its time but make most of
 its error: ResNet-50's is 1/2000 of the multiplications, and rounding it to bfloat16 causes 80 % of the
@@ -11,17 +11,17 @@ float32; unless the user names them as operators to be narrow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ascend_ep.element_types import BFLOAT16
+from ascend_ep.element_types import BFLOAT16, FLOAT32
 from ascend_ep.opdef.dims import Dim, static
 from ascend_ep.plan.kernel_params import ATTENTION
-from ascend_ep.plan.plan import WEIGHT, NativePartition, Plan, Ref, Weight
+from ascend_ep.plan.plan import WEIGHT, Insn, NativePartition, Plan, Ref, Weight
 
 from .half_weights import fp16_weight, product_weight, replace_weight
 from .narrow_convolutions import narrow_convolutions
@@ -69,18 +69,24 @@ def _narrow(
             part.insns[i] = replace(insn, ints=ATTENTION.put(insn.ints, narrow=1))
             changed += 1
             continue
-        right = product_weight(insn)
-        if right is None or right.weight is None:
-            continue
-        small = not named(insn.name, insn.op_type) and _multiplications(insn.ins[0], right) < head
-        key = (right.weight, small)
-        if key not in narrowed:
-            narrowed[key] = (
-                fp16_weight(right) if small and _suits_fp16(right.weight) else _vnni2_weight(right)
-            )
-        replace_weight(part, i, narrowed[key])
-        changed += 1
+        for operand, right, weight in _weights(insn):
+            small = not named(insn.name, insn.op_type) and _multiplications(insn.ins[0], right) < head
+            small = small and insn.kernel == "matmul" and _suits_fp16(weight)
+            if (weight, small) not in narrowed:
+                narrowed[weight, small] = fp16_weight(right) if small else _vnni2_weight(right)
+            replace_weight(part, i, narrowed[weight, small], operand)
+            changed += 1
     return changed
+
+
+def _weights(insn: Insn) -> Iterator[tuple[int, Ref, Weight]]:
+    """What may be narrow of the right operands: constants in panels of floats, by their places."""
+    found = [(1, product_weight(insn))]
+    if insn.kernel == "recurrent":
+        found = [(i, ref) for i, ref in enumerate(insn.ins[:3]) if ref is not None and ref.dtype == FLOAT32]
+    for place, right in found:
+        if right is not None and right.weight is not None and right.weight.layout in ("panel32", "fp16_32"):
+            yield place, right, right.weight
 
 
 def _vnni2_weight(right: Ref) -> Ref:

@@ -16,6 +16,7 @@ from ascend_ep.graph.passes.batchnorm import FoldBatchNorm
 from ascend_ep.graph.passes.branch import InlineBranches
 from ascend_ep.graph.passes.contract import run_in_order
 from ascend_ep.graph.passes.fold import FoldConstants, FoldDequantized
+from ascend_ep.graph.passes.fold_padding import FoldPadding
 from ascend_ep.graph.passes.inline import InlineFunctions
 from ascend_ep.graph.passes.known_facts import KnownFacts
 from ascend_ep.graph.passes.quantised import SpellOutQuantised
@@ -149,6 +150,12 @@ FUSION = Stage(
     "Fusion",
     "model",
     (
+        ModelPass(
+            "FoldPadding",
+            needs="static padding, no negative one",
+            leaves="convolutions and pooling that pad themselves in the place of a Pad",
+            make=lambda s: FoldPadding(s.facts),
+        ),
         ModelPass(
             "TrimPadding",
             needs="static padding",

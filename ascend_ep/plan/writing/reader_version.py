@@ -22,6 +22,11 @@ KERNELS_SINCE_9 = frozenset({
     "conv_transposed_last", "max_pool_bytes", "max_pool_bytes_last", "byte_table", "byte_binary",
 })  # fmt: skip
 KERNELS_SINCE_10 = frozenset({"lookup", "pair_votes", "squared_distances", "tree_ensemble"})
+#: Activations whose results may be bfloat16 since 11; limits and what bends had it before.
+CURVES_SINCE_11 = (
+    lib.ASC_ACTIVATION_GELU, lib.ASC_ACTIVATION_GELU_TANH, lib.ASC_ACTIVATION_SILU,
+    lib.ASC_ACTIVATION_SIGMOID, lib.ASC_ACTIVATION_TANH,
+)  # fmt: skip
 #: Convolutions with channels last that have three spatial axes since 9.
 VOLUMES_SINCE_9 = frozenset({"conv_last", "conv_winograd"})
 
@@ -41,7 +46,18 @@ def kernel_reader(insn: Insn) -> int:
     """The first reader that has the kernel of an instruction, for its types and arguments."""
     if insn.native is not None:
         return 1
+    if _is_of_11(insn):
+        return 11
     return 10 if _is_of_10(insn) else 9 if _is_of_9(insn) else 1
+
+
+def _is_of_11(insn: Insn) -> bool:
+    """Whether it is a recurrent layer in bfloat16, or a convolution that gives bfloat16 of a function."""
+    if insn.kernel == "recurrent":
+        return any(r is not None and r.dtype == BFLOAT16 for r in insn.ins)
+    if insn.kernel != "conv_last" or insn.outs[0].dtype != BFLOAT16:
+        return False
+    return CONV_LAST.get(insn.ints, "activation") in CURVES_SINCE_11
 
 
 def _is_of_10(insn: Insn) -> bool:

@@ -37,6 +37,7 @@
 #include "cpu/registers/compute.h"
 #include "cpu/scalar.h"
 #include "cpu/simt/math.h"
+#include "cpu/simt/vectors.h"
 #include "cpu/simt/warp.h"
 #include "cpu/sizes.h"
 #include "cpu/sort.h"

@@ -111,7 +111,8 @@ static void run_row(const conv *c, int64_t plane, int64_t row, int64_t channel, 
 
 void ASC_FN(conv_channelwise)(const conv *c, int64_t plane, int64_t row, int64_t rows, int64_t channel,
                               int64_t channels) {
-    target t = {.step = c->out_channels, .narrow = c->y_narrow, .end = ASC_FN(conv_ending_of)(&c->epilogue)};
+    target t = {
+        .step = c->out_channels, .narrow = c->y_narrow, .end = ASC_FN(conv_ending_of)(&c->epilogue, c->y_narrow)};
     epilogue after = ASC_FN(conv_after)(&c->epilogue);
     if (ASC_FN(conv_is_channelwise_3x3)(c))
         ASC_FN(conv_channelwise_3x3)(c, &t, plane, row, rows, channel, channels);

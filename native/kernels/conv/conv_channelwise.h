@@ -38,6 +38,17 @@ static inline __attribute__((always_inline)) void finish_as(const target *t, int
     }
 }
 
+/* bfloat16 of a function that has no room in the loops. */
+static __attribute__((noinline, unused)) void finish_curved(const target *t, int64_t at, vf *sum, int pixels,
+                                                            const vf *bias, int tail, int64_t lanes) {
+    for (int p = 0; p < pixels; p++) {
+        sum[p] += *bias;
+        if (t->residual) sum[p] += image_load(t->residual, at + p * t->step, 1, tail, lanes);
+    }
+    ASC_FN(conv_curve)(&t->end, (float *)sum, (int64_t)pixels * ASC_VF);
+    for (int p = 0; p < pixels; p++) image_store(t->y, at + p * t->step, sum[p], 1, tail, lanes);
+}
+
 /* Apart from the loops: rounding is long where no instruction does it. */
 static __attribute__((noinline, unused)) void finish_apart(const target *t, int64_t at, const vf *sum, int pixels,
                                                            const vf *bias, int tail, int64_t lanes) {
@@ -49,10 +60,13 @@ static __attribute__((noinline, unused)) void finish_apart(const target *t, int6
 
 static inline __attribute__((always_inline)) void finish(const target *t, int64_t at, const vf *sum, int pixels,
                                                          vf bias, int tail, int64_t lanes) {
-    if (t->end.rounds || (t->narrow && !NARROWS)) {
+    if (t->end.rounds || t->end.curves || (t->narrow && !NARROWS)) {
         vf sums[BLOCK], copy = bias; /* sums whose address were taken would lie in memory all the time */
         for (int i = 0; i < pixels; i++) sums[i] = sum[i];
-        finish_apart(t, at, sums, pixels, &copy, tail, lanes);
+        if (t->end.curves)
+            finish_curved(t, at, sums, pixels, &copy, tail, lanes);
+        else
+            finish_apart(t, at, sums, pixels, &copy, tail, lanes);
     } else if (t->narrow) {
         finish_as(t, at, sum, pixels, bias, 1, 0, tail, lanes);
     } else {

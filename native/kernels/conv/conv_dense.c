@@ -260,7 +260,7 @@ static void run_panel(const conv *c, const conv_span *s, conv_tile t, conv_run *
         c->weights + group * (asc_packed_bytes(ASC_LAYOUT_PANEL32, c->rows, c->group_out) / 4) + within * c->rows;
     const void *residual = c->epilogue.residual.data;
     epilogue after = ASC_FN(conv_after)(&c->epilogue);
-    t.end = ASC_FN(conv_ending_of)(&c->epilogue);
+    t.end = ASC_FN(conv_ending_of)(&c->epilogue, c->y_narrow);
     t.narrow = c->y_narrow;
     place begin = place_at(s, per_line, tile / per_line, tile % per_line);
     for (int64_t column = 0; column < left; column += GEMM_TILE_COLS) {

@@ -7,7 +7,7 @@ static int is_rounded(const epilogue *e) {
     return e->rounding != ASC_ROUND_NONE;
 }
 
-conv_ending ASC_FN(conv_ending_of)(const epilogue *e) {
+conv_ending ASC_FN(conv_ending_of)(const epilogue *e, int narrow) {
     conv_ending end = {.low = -INFINITY, .high = INFINITY};
     int limits = 1;
     switch (e->activation) {
@@ -26,11 +26,20 @@ conv_ending ASC_FN(conv_ending_of)(const epilogue *e) {
                 end.low = e->low;
             }
             break;
-        default: limits = 0;
+        default:
+            limits = 0;
+            end.whole = narrow && !is_rounded(e);
+            if (end.whole) end.curves = (int)e->activation;
     }
     end.rounds = limits && e->rounding == ASC_ROUND_FLOAT16;
     if (limits) end.whole = end.rounds || !is_rounded(e);
     return end;
+}
+
+void ASC_FN(conv_curve)(const conv_ending *e, float *sums, int64_t count) {
+    epilogue curve = {.alpha = 1, .beta = 1, .activation = e->curves};
+    epilogue_rows row = epilogue_in_place(sums, count, 1, count);
+    ASC_FN(epilogue_apply)(&curve, &row, 0, 0);
 }
 
 epilogue ASC_FN(conv_after)(const epilogue *e) {

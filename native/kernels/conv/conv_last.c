@@ -7,7 +7,7 @@
  *         Or W is in ASC_LAYOUT_VNNI2_32, the channels of a tap and group made even by a zero; an odd number of
  *         them takes one group. Then X is rounded to bfloat16 as well, and sums stay float32.
  *         X may be bfloat16 when W is in VNNI2_32 or its channels are apart, and its own channels come last.
- * out:    Y [N, spatial.., M]; bfloat16 together with the residual, when its tiles do all of the epilogue.
+ * out:    Y [N, spatial.., M]; bfloat16 together with the residual, unless the epilogue rounds.
  * ints:   asc_conv_last_params
  * floats: asc_conv_floats
  * Y may lie where the residual does.
@@ -23,6 +23,7 @@ static int32_t read_weights(const asc_call *call, conv *c) {
     c->vnni2 = w->layout == ASC_LAYOUT_VNNI2_32;
     c->group_depth = c->vnni2 ? asc_ceil_div(c->group_in, 2) : c->group_in;
     c->depth = c->group_depth * c->groups;
+    if (c->vnni2 && c->epilogue.activation == ASC_ACTIVATION_GELU) c->epilogue.activation = EPILOGUE_GELU_COARSE;
     ASC_REQUIRE(call, c->vnni2 == (w->dtype == ASC_BFLOAT16), "conv_last: pairs are of bfloat16");
     if (conv_is_channelwise(c)) {
         ASC_REQUIRE(
@@ -54,8 +55,8 @@ static int32_t read_conv(const asc_call *call, conv *c) {
     c->x_narrow = call->in[CONV_X].dtype == ASC_BFLOAT16;
     c->y_narrow = call->out[0].dtype == ASC_BFLOAT16;
     ASC_REQUIRE(call, c->x_last || !c->x_narrow, "conv_last: a bfloat16 image has channels last");
-    conv_ending end = ASC_FN(conv_ending_of)(&c->epilogue);
-    ASC_REQUIRE(call, !c->y_narrow || (end.whole && !end.rounds), "conv_last: this activation has a float32 result");
+    conv_ending end = ASC_FN(conv_ending_of)(&c->epilogue, c->y_narrow);
+    ASC_REQUIRE(call, !c->y_narrow || (end.whole && !end.rounds), "conv_last: what is rounded has a float32 result");
     ASC_REQUIRE(call, c->taps <= ASC_CONV_MOST_TAPS, "conv_last: the kernel is too large");
     for (int a = 0; a < AXES; a++) {
         c->whole[a] = c->out[a];

@@ -115,7 +115,7 @@ static void slide_5x5(const slide *s) {
 }
 
 void ASC_FN(conv_slide)(const conv *c, int64_t plane, int64_t planes, int64_t row, int64_t rows) {
-    slide s = {.conv = c, .row = row, .rows = rows, .end = ASC_FN(conv_ending_of)(&c->epilogue)};
+    slide s = {.conv = c, .row = row, .rows = rows, .end = ASC_FN(conv_ending_of)(&c->epilogue, 0)};
     epilogue after = ASC_FN(conv_after)(&c->epilogue);
     for (int64_t i = plane * c->group_out; i < (plane + planes) * c->group_out; i++) {
         int64_t channel = i % c->out_channels;

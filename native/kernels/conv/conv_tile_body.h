@@ -144,7 +144,7 @@ static inline __attribute__((always_inline)) void finish(const conv_tile *t, int
 
 /* Whether every height of a tile has code of its own for this ending: it is most of what a compiler has to do here. */
 static inline __attribute__((always_inline)) int ends_at_once(const conv_tile *t) {
-    return t->narrow ? TILE_NARROWS && !t->end.bends : !t->end.rounds;
+    return t->narrow ? TILE_NARROWS && !t->end.bends && !t->end.curves : !t->end.rounds;
 }
 
 /* The other endings: a pixel at a time, of sums in memory. */
@@ -156,10 +156,31 @@ static inline __attribute__((always_inline)) void finish_each(const conv_tile *t
     }
 }
 
+/* bfloat16 of a function that has no room between the products: all sums of the tile are its one row. */
+static inline __attribute__((always_inline)) void finish_curved(const conv_tile *t, int rows, int vectors,
+                                                                const tile_sums *s) {
+    vf flat[2 * CONV_ROWS];
+    int64_t last = t->columns - (vectors - 1) * ASC_VF;
+    for (int i = 0; i < rows; i++)
+        for (int v = 0; v < vectors; v++) {
+            int64_t at = i * t->y_step + v * ASC_VF;
+            vf *sum = &flat[i * vectors + v];
+            *sum = s->of[i][v];
+            if (t->residual) *sum += image_load(t->residual, at, 1, v == vectors - 1 && last < ASC_VF, last);
+        }
+    ASC_FN(conv_curve)(&t->end, (float *)flat, (int64_t)rows * vectors * ASC_VF);
+    for (int i = 0; i < rows; i++)
+        for (int v = 0; v < vectors; v++)
+            image_store(t->y, i * t->y_step + v * ASC_VF, flat[i * vectors + v], 1, v == vectors - 1 && last < ASC_VF,
+                        last);
+}
+
 static inline __attribute__((always_inline)) void finish_kept(const conv_tile *t, int rows, int vectors,
                                                               const tile_sums *s) {
     if (!t->narrow)
         finish_each(t, rows, vectors, 0, 1, 1, 0, s);
+    else if (t->end.curves)
+        finish_curved(t, rows, vectors, s);
     else if (t->end.bends)
         finish_each(t, rows, vectors, 1, 0, 0, 1, s);
     else

@@ -133,7 +133,7 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
     b.input_point = b.tiles * t->depth + APART;
     b.sum_point = b.tiles * GEMM_PANEL + APART;
     b.sums = b.inputs + POINTS * b.input_point;
-    finish f = {.end = ASC_FN(conv_ending_of)(&t->c.epilogue), .after = ASC_FN(conv_after)(&t->c.epilogue)};
+    finish f = {.end = ASC_FN(conv_ending_of)(&t->c.epilogue, 0), .after = ASC_FN(conv_after)(&t->c.epilogue)};
     f.limits = f.end.whole && !f.end.rounds;
     if (state->holds != index) ASC_FN(winograd_inputs)(t, &b);
     state->holds = index;

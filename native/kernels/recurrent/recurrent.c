@@ -1,7 +1,8 @@
 /* recurrent: RNN, GRU and LSTM of ONNX, step after step; the input's products are made beforehand.
  *
  * in:   X [S, B, D*G*H], sums of the input and of the biases, gates in ONNX's order
- *       R [D, H, N] in ASC_LAYOUT_PANEL32, or [D, N, H] plain: N is G*H, of GRU 2*H for its gates z and r
+ *       R [D, H, N] in ASC_LAYOUT_PANEL32, or [D, N, H] plain: N is G*H, of GRU 2*H for its gates z and r; in
+ *       ASC_LAYOUT_VNNI2_32 the state is rounded to bfloat16 where it is multiplied, and nowhere else
  *       Rc of GRU's candidate, likewise with N = H;  bias [D, H] of that product, if the reset comes after it
  *       lengths [B] int32;  h0 [D, B, H];  c0 [D, B, H];  peephole [D, 3*H]: each may be absent
  *       of R of LSTM in int8, [D, H, N] in ASC_LAYOUT_VNNI4_32: bias [D, N], of both products; the sums of its columns
@@ -55,8 +56,14 @@ static void split(asc_call *call, const layer *l) {
         rows = asc_ceil_div(rows, shares < rows ? shares : rows);
     int alone = l->directions == 1 && rows == l->batch;
     if (l->quantised) weights /= (int64_t)sizeof(float);
+    if (l->narrow) weights /= 2;
     recurrent_note_of(call)->rows = rows;
     recurrent_note_of(call)->shares_columns = call->threads > 1 && alone && weights >= LARGE_WEIGHTS;
+}
+
+/* Lines of the weights' panels. */
+static int64_t panel_lines(const layer *l) {
+    return l->narrow ? asc_ceil_div(l->hidden, 2) : l->hidden;
 }
 
 int32_t ASC_FN(recurrent_prepare)(asc_call *call) {
@@ -68,7 +75,7 @@ int32_t ASC_FN(recurrent_prepare)(asc_call *call) {
     split(call, &l);
     int64_t rows = recurrent_note_of(call)->rows, own = room_floats(&l, rows), bytes, total, packed;
     int64_t product = l.quantised ? ASC_FN(recurrent_bytes_room)(&l, rows)
-                                  : ASC_FN(gemm_scratch_bytes)(rows, gemm_k_block(l.hidden, GEMM_MANY_ROWS));
+                                  : ASC_FN(gemm_scratch_bytes)(rows, gemm_k_block(panel_lines(&l), GEMM_MANY_ROWS));
     int fits = own > 0 && product > 0 && l.r_step > 0 && l.rc_step > 0 && asc_mul_ok(own, sizeof(float), &bytes) &&
                asc_add_ok(bytes, product, &bytes) && asc_mul_ok(bytes, call->threads, &total);
     fits = fits && asc_add_ok(l.r_step, l.rc_step, &packed) && asc_mul_ok(packed, l.directions, &packed);
@@ -102,12 +109,15 @@ static void product_chunk(const asc_call *call, int64_t chunk, int32_t worker, v
 /* sums[rows, columns] = state[rows, H] weights (+ what is added to each row) */
 static void multiply(const layer *l, const float *state, int64_t rows, const float *weights, int64_t columns,
                      epilogue_addend added, float *sums, int32_t worker) {
-    product p = {.layer = l, .g = {.m = rows, .n = columns, .k = l->hidden, .a = state, .a_row = l->hidden, .a_k = 1}};
+    int64_t lines = panel_lines(l);
+    product p = {.layer = l, .g = {.m = rows, .n = columns, .k = lines, .a = state, .a_row = l->hidden, .a_k = 1}};
+    p.g.vnni2 = p.g.rounds = l->narrow;
+    p.g.a_columns = l->hidden;
     p.g.b = weights;
     p.g.c = sums;
     p.g.ldc = columns;
-    p.g.k_block = gemm_k_block(l->hidden, GEMM_MANY_ROWS);
-    p.g.k_to = l->hidden;
+    p.g.k_block = gemm_k_block(lines, GEMM_MANY_ROWS);
+    p.g.k_to = lines;
     p.g.epilogue = (epilogue){.alpha = 1, .beta = 1, .residual = added};
     p.columns = recurrent_share(l->call, columns);
     int64_t chunks = asc_ceil_div(columns, p.columns);

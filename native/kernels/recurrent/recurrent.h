@@ -43,6 +43,7 @@ typedef struct layer {
     cell cells[2];
     int backwards[2];
     int64_t r_step, rc_step; /* floats (of bytes, bytes) between the directions' weights in panels */
+    int narrow;              /* R and Rc are bfloat16, in VNNI2_32 */
     const float *r, *rc;     /* in panels */
     int quantised;           /* R is int8, in VNNI4_32, and these belong to its columns */
     const int8_t *bytes, *r_zero;

@@ -15,12 +15,17 @@ static int has_dims(const asc_tensor *t, int rank, const int64_t *dims) {
     return 1;
 }
 
-/* A weight of `columns` columns: in panels, or transposed and plain. Bytes are in panels of their own. */
+static int32_t panels_of(const asc_tensor *t) {
+    if (t->dtype == ASC_INT8) return ASC_LAYOUT_VNNI4_32;
+    return t->dtype == ASC_BFLOAT16 ? ASC_LAYOUT_VNNI2_32 : ASC_LAYOUT_PANEL32;
+}
+
+/* A weight of `columns` columns: in panels of its type, or transposed and plain, which only float32 is. */
 static int is_weight(const asc_call *call, int operand, int64_t directions, int64_t hidden, int64_t columns) {
     if (!asc_has_input(call, operand)) return 0;
     const asc_tensor *t = &call->in[operand];
-    int bytes = t->dtype == ASC_INT8, packed = t->layout == (bytes ? ASC_LAYOUT_VNNI4_32 : ASC_LAYOUT_PANEL32);
-    if (bytes && !packed) return 0;
+    int packed = t->layout == panels_of(t);
+    if (t->dtype != ASC_FLOAT32 && !packed) return 0;
     int64_t dims[3] = {directions, packed ? hidden : columns, packed ? columns : hidden};
     return (packed || t->layout == ASC_LAYOUT_PLAIN) && has_dims(t, 3, dims);
 }
@@ -105,6 +110,7 @@ int32_t ASC_FN(recurrent_read)(const asc_call *call, layer *l) {
                     "recurrent: only weights may be in panels");
     int gru = kind == ASC_RECURRENT_GRU;
     l->quantised = call->in[R].dtype == ASC_INT8;
+    l->narrow = call->in[R].dtype == ASC_BFLOAT16;
     int64_t bias[2] = {l->directions, l->hidden};
     l->columns = gru ? 2 * l->hidden : l->gates;
     ASC_REQUIRE(call, is_weight(call, R, l->directions, l->hidden, l->columns), "recurrent: R doesn't fit");
@@ -113,8 +119,9 @@ int32_t ASC_FN(recurrent_read)(const asc_call *call, layer *l) {
     ASC_REQUIRE(call, !gru || call->in[RC].layout == call->in[R].layout, "recurrent: weights of two layouts");
     ASC_REQUIRE(call, l->quantised || !asc_has_input(call, BIAS) || (gru && has_dims(&call->in[BIAS], 2, bias)),
                 "recurrent: GRU alone has a bias of the product, [D, H]");
-    l->r_step = asc_packed_bytes(ASC_LAYOUT_PANEL32, l->hidden, l->columns) / (int64_t)sizeof(float);
-    l->rc_step = asc_packed_bytes(ASC_LAYOUT_PANEL32, l->hidden, l->hidden) / (int64_t)sizeof(float);
+    int32_t panels = panels_of(&call->in[R]);
+    l->r_step = asc_packed_bytes(panels, l->hidden, l->columns) / (int64_t)sizeof(float);
+    l->rc_step = asc_packed_bytes(panels, l->hidden, l->hidden) / (int64_t)sizeof(float);
     int32_t code = l->quantised ? read_bytes(call, l) : ASC_OK;
     if (!code) code = read_states(call, l);
     return code ? code : read_cells(call, l);

@@ -213,34 +213,40 @@ inline void each_element(const Operand &o, F f) {
         });
 }
 
-/* Lanes of an instruction's sources that nothing wrote. */
-inline std::vector<bool> holes_of(const Operand *operands, size_t n) {
-    std::vector<bool> found;
+/* Which elements of each of an instruction's sources nothing wrote. */
+using Holes = std::vector<std::vector<bool>>;
+inline Holes holes_of(const Operand *operands, size_t n) {
+    Holes found;
     for (size_t s = 0; s < n; s++) {
         const Operand &o = operands[s];
         if (o.write || o.loose || o.space == Space::GM) continue;
         const Memory &m = core().in(o.space);
-        size_t lane = 0;
-        each_element(o, [&](uint64_t at) {
-            if (found.size() <= lane) found.resize(lane + 1);
-            if (!m.written.at(at)) found[lane] = true;
-            lane++;
-        });
+        found.emplace_back();
+        each_element(o, [&](uint64_t at) { found.back().push_back(!m.written.at(at)); });
     }
     return found;
 }
 
-/* Elements of the result that come from elements which nothing wrote count as unwritten themselves. */
-inline void spread_holes(const Operand *operands, size_t n, const std::vector<bool> &holes) {
+/* Elements of the result that come from elements which nothing wrote count as unwritten themselves: those of the same
+ * number, or of as many times more (Brcb), or fewer (the bits of a comparison). */
+inline void spread_holes(const Operand *operands, size_t n, const Holes &holes) {
     for (size_t d = 0; d < n; d++) {
         const Operand &o = operands[d];
         if (!o.write || o.space == Space::GM) continue;
         Memory &m = core().in(o.space);
-        size_t lane = 0;
-        each_element(o, [&](uint64_t at) {
-            if (lane < holes.size() && holes[lane]) m.written.clear(at, (o.bits + 7) / 8);
-            lane++;
-        });
+        uint64_t count = 0;
+        each_element(o, [&](uint64_t) { count++; });
+        for (const std::vector<bool> &from : holes) {
+            const uint64_t sources = from.size(), more = sources && count % sources == 0 ? count / sources : 1,
+                           fewer = count && sources % count == 0 ? sources / count : 1;
+            uint64_t i = 0;
+            each_element(o, [&](uint64_t at) {
+                const auto first = from.begin() + int64_t(std::min(i / more * fewer, sources));
+                const auto last = from.begin() + int64_t(std::min((i / more + 1) * fewer, sources));
+                if (std::find(first, last, true) != last) m.written.clear(at, (o.bits + 7) / 8);
+                i++;
+            });
+        }
     }
 }
 

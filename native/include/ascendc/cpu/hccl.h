@@ -122,6 +122,8 @@ enum HcclServerType : uint8_t {
     HCCL_SERVER_TYPE_END
 };
 constexpr uint32_t HCCL_GROUP_ID_0 = 0, HCCL_GROUP_ID_1 = 1, HCCL_MAX_RANK_NUM = 32, HCCL_MAX_HANDLE_ID_NUM = 32;
+/* Verbs of InfiniBand, which a group of one rank has none of. */
+struct IbVerbsData;
 struct HcclServerConfig {
     int32_t type = 0;
     int64_t blockId = 0;

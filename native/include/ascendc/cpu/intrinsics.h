@@ -164,6 +164,18 @@ inline void vcadd(T *dst, T *src, uint8_t repeat, uint16_t dstRep, uint16_t srcB
     AscendC::WholeReduceSum<T, false>(asc_cpu::local_at(dst), asc_cpu::local_at(src), 0, repeat, dstRep, srcBlk, srcRep,
                                       w);
 }
+/* Which of the value and its place vcmax and vcmin give, and which first. */
+enum class Order_t : uint8_t { VALUE_INDEX, INDEX_VALUE, ONLY_VALUE, ONLY_INDEX };
+#define ASC_BEST(intrinsic, name)                                                                                  \
+    template <typename T>                                                                                          \
+    inline void intrinsic(T *dst, T *src, uint8_t repeat, uint16_t dstRep, uint16_t srcBlk, uint16_t srcRep,       \
+                          Order_t order = Order_t::VALUE_INDEX, asc_cpu::Where w = asc_cpu::Where::here()) {       \
+        AscendC::name<T, false>(asc_cpu::local_at(dst), asc_cpu::local_at(src), 0, repeat, dstRep, srcBlk, srcRep, \
+                                AscendC::ReduceOrder(order), w);                                                   \
+    }
+ASC_BEST(vcmax, WholeReduceMax)
+ASC_BEST(vcmin, WholeReduceMin)
+#undef ASC_BEST
 template <typename T>
 inline void vcgadd(T *dst, T *src, uint8_t repeat, uint16_t dstRep, uint16_t srcBlk, uint16_t srcRep,
                    asc_cpu::Where w = asc_cpu::Where::here()) {

@@ -105,7 +105,7 @@ inline void count_banks(const Operand *operands, size_t n) {
         use(operands[i], now);
         bounds(operands[i], now);
     }
-    std::vector<bool> holes; /* before the result is written, which may lie where a source does */
+    Holes holes; /* before the result is written, which may lie where a source does */
     for (const bool write : {false, true}) {
         if (write && now.holes) holes = holes_of(operands, n);
         for (size_t i = 0; i < n; i++) {

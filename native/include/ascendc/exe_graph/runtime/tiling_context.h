@@ -43,6 +43,7 @@ class TilingContext : public ShapedContext {
     ge::graphStatus SetScheduleMode(uint32_t mode) { return node_->schedule_mode = mode, ge::GRAPH_SUCCESS; }
     uint32_t GetScheduleMode() const { return node_->schedule_mode; }
     ge::graphStatus SetLocalMemorySize(uint32_t n) { return node_->local_memory = n, ge::GRAPH_SUCCESS; }
+    uint32_t GetLocalMemorySize() const { return node_->local_memory; }
     ge::graphStatus SetTilingKey(uint64_t key) { return node_->key = key, ge::GRAPH_SUCCESS; }
     uint64_t GetTilingKey() const { return node_->key; }
     ge::graphStatus SetNeedAtomic(bool need) { return node_->need_atomic = need, ge::GRAPH_SUCCESS; }
