@@ -85,7 +85,7 @@ def random_inputs(
         if dtype.kind in "biu":
             array = generator.integers(0, 256 if edge.name in images else 2, shape).astype(dtype)
             if array.ndim > 1 and edge.name not in images:  # no mask hides or shows everything: what -1e9
-                array[..., 0] = 1  # leaves of scores is up to rounding
+                array[..., :1] = 1  # leaves of scores is up to rounding
                 array[..., 1:2] = 0
             found[edge.name] = array
         else:

@@ -8,12 +8,15 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import onnx
 import onnxruntime
 import pytest
 from model_fuzzing.every_operator import FAMILIES, drawn
 from model_fuzzing.judging import faults
 from onnxruntime.capi import onnxruntime_pybind11_state as bindings
 
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.graph.shape_inference import definition
 from ascend_ep.opdef.registry import Registry
 
@@ -42,3 +45,15 @@ def test_definitions_mean_onnxruntimes_operator(schema: Any) -> None:
     assert {a.name for a in opdef.attributes} >= set(schema.attributes)
     if opdef.domain is not None:
         assert [i.name for i in opdef.inputs] == [i.name for i in schema.inputs]
+
+
+def test_samples_of_masks_without_tokens(recwarn: pytest.WarningsRecorder) -> None:
+    """What random inputs are made of takes masks of no columns, too; found by a node of these."""
+    node = onnx.helper.make_node("Where", ["m", "x", "x"], ["y"])
+    sizes = {"m": (onnx.TensorProto.BOOL, ["n", 1, 0]), "x": (onnx.TensorProto.FLOAT, ["n", 1, 0])}
+    inputs = [onnx.helper.make_tensor_value_info(n, *s) for n, s in sizes.items()]
+    outputs = [onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)]
+    graph = onnx.helper.make_graph([node], "empty", inputs, outputs)
+    opsets = [onnx.helper.make_opsetid("", 17)]
+    convert(onnx.helper.make_model(graph, opset_imports=opsets, ir_version=8), ConvertOptions())
+    assert not [w for w in recwarn if "mistake" in str(w.message)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,10 +77,13 @@ def judged(case: Case) -> Verdict:
         return Verdict(refusal=str(error)[:200], found=_ours(model, feeds))
     verdict = Verdict()
     try:
-        conversion = convert(model, OPTIONS)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            conversion = convert(model, OPTIONS)
         verdict.host = next((r.reason for r in conversion.partition_table if r.target != "AscendEP"), "")
         results = ascend_ep.InferenceSession(conversion.to_bytes()).run(None, feeds)
-        verdict.found = _first(case, wanted, results, steps, close)
+        mistakes = [str(w.message) for w in told if "a mistake of ascend-ep" in str(w.message)]
+        verdict.found = "; ".join(mistakes) or _first(case, wanted, results, steps, close)
     except Exception as error:
         verdict.found = f"{type(error).__name__}: {error}"
     try:
