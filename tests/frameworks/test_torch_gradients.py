@@ -12,9 +12,10 @@ import torch
 
 from ascend_ep.errors import AscendError
 from ascend_ep.frameworks.torch import register
-from ascend_ep.frameworks.torch.gradients import WITHOUT, all_gradients
+from ascend_ep.frameworks.torch.gradients import all_gradients
 from ascend_ep.frameworks.torch.schema import schema
 from ascend_ep.frameworks.torch.torch_library import definition_of
+from ascend_ep.frameworks.torch.without_gradient import WITHOUT
 from ascend_ep.opdef.registry import Registry
 
 #: Of two of a name, that of any domain; what ONNX has at its newest operator set is ONNX's.

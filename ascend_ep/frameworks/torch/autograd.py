@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from itertools import compress
 from typing import Any, Protocol
@@ -14,6 +15,8 @@ from ascend_ep.frameworks.torch.schema import given, gives_a_list, parameters, s
 from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.derivative import differentiate, is_float
 
+#: The rank from which on the gradient's formula is right: NumPy's product of vectors drops an axis.
+LEAST_RANKS = {"MatMul": 2}
 #: Makes the PyTorch function of a definition.
 Register = Callable[[OpDef], Callable[..., Any]]
 
@@ -57,6 +60,17 @@ def autograd_kernel(
     return kernel
 
 
+@contextmanager
+def below_autograd() -> Iterator[None]:
+    """What a recorded call does: it isn't recorded again, but by the transforms around this one, whose
+    recording the forward pass of a Function has switched off."""
+    import torch
+    from torch.autograd.forward_ad import _set_fwd_grad_enabled
+
+    with torch.enable_grad(), _set_fwd_grad_enabled(True), torch._C._AutoDispatchBelowAutograd():
+        yield
+
+
 def _recorded(
     overload: Any, compute: EagerCall, opdef: OpDef, derivatives: Derivatives
 ) -> Callable[..., Any]:
@@ -74,11 +88,11 @@ def _recorded(
             return made
         keyset, count = call
         args = (*flat[:last], list(flat[last:count]), *flat[count:]) if takes else flat
-        with torch._C._AutoDispatchBelowAutograd():
+        with below_autograd():
             made = overload.redispatch(keyset & torch._C._after_autograd_keyset, *args)
         made = tuple(made) if gives else made
         remember(ctx, flat[:count], flat[count:], made)
-        ctx.save_for_forward(*flat[:count])
+        ctx.save_for_forward(*flat[:count], *[None] * (last + 1 - count))
         outputs = made if isinstance(made, tuple) else (made,)
         ctx.shapes = [(y.shape, y.dtype) for y in outputs]
         return made
@@ -155,12 +169,17 @@ class Equivalents:
         Raises AscendError E42006 for a form that the equivalent hasn't, or that PyTorch refuses.
         """
         import torch
+        from torch._functorch.eager_transforms import enable_inplace_requires_grad
 
         further = torch.is_grad_enabled()
         with torch.enable_grad():
             own = list(inputs)
             for i in at:
                 own[i] = own[i].view_as(own[i])
+                if not own[i].requires_grad:  # of a transform that has ended
+                    further = any(g is not None and g.requires_grad for g in grads)
+                    with enable_inplace_requires_grad(True):
+                        own[i] = own[i].detach().requires_grad_()
             asked = [own[i] for i in at]
             try:
                 made = equivalent_call.outputs(self.opdef, own, attributes)
@@ -178,7 +197,10 @@ class Equivalents:
 
     def backward(self, ctx: Any, grads: Sequence[Any]) -> list[Any]:
         """The gradients of all arguments."""
-        saved = ctx.saved_tensors
+        return self.backward_of(ctx, ctx.saved_tensors, grads)
+
+    def backward_of(self, ctx: Any, saved: Sequence[Any], grads: Sequence[Any]) -> list[Any]:
+        """For the inputs that were kept, which can be asked of a context once."""
         at = [i for i, x in enumerate(saved) if x is not None and ctx.needs_input_grad[i + 1]]
         if gradient_operator.is_needed(self.opdef, saved):
             found = self.traced()(list(saved), list(grads), at, *ctx.attributes)
@@ -195,12 +217,34 @@ class Equivalents:
         raise AscendError("E42006", self.opdef.op, "it has none in forward mode", where=self.opdef.origin)
 
 
+class Refused:
+    """Of an operator that has slopes, which nothing here knows: to ask for them is E42006, and not 0."""
+
+    def __init__(self, opdef: OpDef, reason: str) -> None:
+        self.opdef = opdef
+        self.reason = reason
+
+    def remember(self, ctx: Any, inputs: Sequence[Any], rest: Sequence[Any], made: Any) -> None:
+        outputs = made if isinstance(made, tuple) else (made,)
+        ctx.mark_non_differentiable(*[y for y in outputs if not y.is_floating_point()])
+
+    def backward(self, ctx: Any, grads: Sequence[Any]) -> list[Any]:
+        raise AscendError("E42006", self.opdef.op, self.reason, where=self.opdef.origin)
+
+    jvp = backward
+
+
 class Formulas:
     """What a forward pass keeps, and the derivatives by it. Operators of gradients are defined when they
     first run."""
 
-    def __init__(self, opdef: OpDef, gradient: OpDef, register: Register) -> None:
+    def __init__(
+        self, opdef: OpDef, gradient: OpDef, register: Register, otherwise: Equivalents | None = None
+    ) -> None:
+        """otherwise: for tensors of a lower rank than the formula is for."""
         self.opdef = opdef
+        self.otherwise = otherwise
+        self.least_rank = LEAST_RANKS.get(opdef.op, 0) if otherwise else 0
         self.count = len(opdef.inputs)
         self.names = [a.name for a in parameters(opdef)]
         self.seeds = [i for i, t in enumerate(opdef.outputs) if is_float(t)]
@@ -220,6 +264,11 @@ class Formulas:
         elif self.partial:
             ctx.shapes = ((made.shape, made.dtype),)
 
+    def other(self, saved: Sequence[Any]) -> Equivalents | None:
+        """What has the derivatives of tensors that the formula isn't for."""
+        few = bool(self.least_rank) and min(t.dim() for t in saved) < self.least_rank
+        return self.otherwise if few else None
+
     def checked(self, ctx: Any) -> Any:
         """The inputs that were kept."""
         saved = ctx.saved_tensors
@@ -231,6 +280,8 @@ class Formulas:
     def backward(self, ctx: Any, grads: Sequence[Any]) -> list[Any]:
         """The gradients of all arguments."""
         saved = self.checked(ctx)
+        if (other := self.other(saved)) is not None:
+            return other.backward_of(ctx, saved, grads)
         seeds = [_zeros(saved, *ctx.shapes[i]) if grads[i] is None else grads[i] for i in self.seeds]
         made = self.first()(*saved, *seeds, *ctx.attributes)
         results: list[Any] = [None] * (self.count + len(self.names))
@@ -245,7 +296,10 @@ class Formulas:
         import torch
 
         saved = self.checked(ctx)
+        if (other := self.other(saved)) is not None:
+            return other.jvp(ctx, tangents)
         zeros = [_zeros(saved, *ctx.shapes[i]) for i in self.seeds]
+        tangents = (*tangents, *[None] * (self.count - len(tangents)))
         along = [
             torch.zeros_like(saved[i]) if tangents[i] is None and saved[i] is not None else tangents[i]
             for i in self.slots

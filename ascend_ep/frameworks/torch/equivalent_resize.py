@@ -39,7 +39,9 @@ def upsampled(x: Any, scales: Any, *, a: Attributes) -> Any:
 
 def _of_sizes(lengths: Sequence[int], sizes: list[int], a: Attributes) -> tuple[list[int], list[float]]:
     """The new lengths and the scales, for the sizes that are wanted."""
-    ratios = [size / length for size, length in zip(sizes, lengths, strict=True)]
+    if any(size and not length for size, length in zip(sizes, lengths, strict=True)):
+        raise RuntimeError(f"{lengths} has no elements to make {sizes} of")
+    ratios = [size / length if length else 1.0 for size, length in zip(sizes, lengths, strict=True)]
     policy = a.get("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch":
         return sizes, ratios

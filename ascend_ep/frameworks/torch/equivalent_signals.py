@@ -11,10 +11,8 @@ def _complex(x: Any) -> Any:
     """In float32 at least: PyTorch transforms no others everywhere."""
     import torch
 
-    x = _wide(x)
-    return (
-        torch.view_as_complex(x.contiguous()) if x.shape[-1] == 2 else torch.complex(x[..., 0], x[..., 0] * 0)
-    )
+    real, *imaginary = _wide(x).unbind(-1)
+    return torch.complex(real, imaginary[0] if imaginary else real * 0)
 
 
 def _wide(x: Any) -> Any:

@@ -8,7 +8,9 @@ from ascend_ep.frameworks.torch.equivalent_arguments import Attributes, whole_nu
 
 
 def _row(values: Any, like: Any) -> Any:
-    return like.new_tensor(list(values))
+    import torch
+
+    return torch.tensor(list(values), dtype=like.dtype, device=like.device)
 
 
 def scaled(x: Any, *, a: Attributes) -> Any:

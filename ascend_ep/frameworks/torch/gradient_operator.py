@@ -44,9 +44,12 @@ def define(library: Any, name: str, opdef: OpDef, slopes: Any) -> None:
 
     def compute(inputs: Sequence[Any], grads: Sequence[Any], places: Sequence[int], *rest: Any) -> list[Any]:
         named = given([a.name for a in attributes], rest)
-        known = [None if t is None else t.detach().requires_grad_(i in places) for i, t in enumerate(inputs)]
-        found = slopes(known, grads, places, named)
-        return [s.clone(memory_format=torch.contiguous_format) for s in found]
+        with _above_autograd():
+            known = [
+                None if t is None else t.detach().requires_grad_(i in places) for i, t in enumerate(inputs)
+            ]
+            found = slopes(known, grads, places, named)
+        return [s.detach().clone(memory_format=torch.contiguous_format) for s in found]
 
     def describe(inputs: Sequence[Any], grads: Sequence[Any], places: Sequence[int], *_: Any) -> list[Any]:
         return [torch.empty(inputs[i].shape, dtype=inputs[i].dtype, device=inputs[i].device) for i in places]
@@ -54,6 +57,14 @@ def define(library: Any, name: str, opdef: OpDef, slopes: Any) -> None:
     library.impl(f"{name}{SUFFIX}", compute, "CPU")
     library.impl(f"{name}{SUFFIX}", _without_slopes(library, name, opdef), "Autograd", with_keyset=True)
     torch.library.register_fake(f"{library.ns}::{name}{SUFFIX}", describe, lib=library)
+
+
+def _above_autograd() -> Any:
+    """Where PyTorch records: what runs a compiled graph may have switched that off."""
+    import torch
+
+    excluded = torch._C._dispatch_tls_local_exclude_set() & torch._C._after_autograd_keyset
+    return torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), excluded)
 
 
 def _without_slopes(library: Any, name: str, opdef: OpDef) -> Callable[..., Any]:
@@ -68,7 +79,8 @@ def _without_slopes(library: Any, name: str, opdef: OpDef) -> Callable[..., Any]
 
     def forward(ctx: Any, call: Any, *flat: Any) -> Any:
         keyset, count, rest = call
-        return tuple(overload().redispatch(keyset & after, flat[:count], flat[count:], *rest))
+        with torch.enable_grad():  # of the transforms around this one
+            return tuple(overload().redispatch(keyset & after, flat[:count], flat[count:], *rest))
 
     def backward(ctx: Any, *_: Any) -> Any:
         raise AscendError(

@@ -181,15 +181,16 @@ def _scattered_elements(x: Any, indices: Any, updates: Any, *, a: Attributes) ->
 
 def _scattered_nd(x: Any, indices: Any, updates: Any, *, a: Attributes) -> Any:
     places, kind = tuple(indices.long().unbind(-1)), a.get("reduction", "none")
-    if kind in ("none", "add"):
-        return x.index_put(places, updates, accumulate=kind == "add")
     at: Any = 0
     for place, length in zip(places, x.shape, strict=False):
         at = at * length + wrapped(place, length)
     rows = x.flatten(0, len(places) - 1).flatten(1) if len(places) < x.dim() else x.flatten()[:, None]
     new = updates.reshape(-1, rows.shape[1])
-    names = {"mul": "prod", "max": "amax", "min": "amin"}
-    return rows.scatter_reduce(0, at.reshape(-1, 1).expand_as(new), new, names[kind]).reshape(x.shape)
+    at = at.reshape(-1, 1).expand_as(new)
+    if kind == "none":  # index_put has no slopes in a vmap
+        return rows.scatter(0, at, new).reshape(x.shape)
+    names = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
+    return rows.scatter_reduce(0, at, new, names[kind]).reshape(x.shape)
 
 
 def _summed_up(x: Any, axis: Any, *, a: Attributes) -> Any:
@@ -317,7 +318,9 @@ EQUIVALENTS: dict[str, Equivalent] = {
     "Gather": _gathered,
     "GatherElements": _gathered_elements,
     "GatherND": _gathered_nd,
+    "GlobalAveragePool": lambda x, *, a: x.mean(tuple(range(2, x.dim())), keepdim=True),
     "GlobalLpPool": lambda x, *, a: norm(a.get("p", 2), x, range(2, x.dim()), True),
+    "GlobalMaxPool": lambda x, *, a: x.amax(tuple(range(2, x.dim())), keepdim=True),
     "GridSample": equivalent_images.sampled,
     "GroupNormalization": _group_normalization,
     "Imputer": equivalent_tables.imputed,
@@ -328,6 +331,7 @@ EQUIVALENTS: dict[str, Equivalent] = {
     "LinearRegressor": equivalent_tables.regressed,
     "LpNormalization": _power_norm,
     "LpPool": equivalent_windows.powers_added,
+    "MatMul": lambda x, y, *, a: x @ y,
     "Max": equivalent_lists.largest,
     "MaxPool": equivalent_windows.greatest,
     "MaxUnpool": equivalent_images.unpooled,

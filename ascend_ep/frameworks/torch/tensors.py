@@ -187,5 +187,6 @@ def tensor_of(array: Any) -> Any:
     import torch
 
     if array.dtype == numpy_dtype(dtypes.BFLOAT16):
-        return torch.from_numpy(np.ascontiguousarray(array).view(np.int16)).view(torch.bfloat16)
+        bits = np.ascontiguousarray(array).view(np.int16).reshape(array.shape)  # a number has no axis
+        return torch.from_numpy(bits).view(torch.bfloat16)
     return torch.from_numpy(array)

@@ -10,7 +10,14 @@ from typing import Any
 from ascend_ep.errors import AscendError
 from ascend_ep.frameworks.described import DOMAIN, ML_OPSET, OPSET
 from ascend_ep.frameworks.torch import equivalent_call, export, gradient_operator, tensors
-from ascend_ep.frameworks.torch.autograd import Derivatives, Equivalents, Formulas, Register, autograd_kernel
+from ascend_ep.frameworks.torch.autograd import (
+    Derivatives,
+    Equivalents,
+    Formulas,
+    Refused,
+    Register,
+    autograd_kernel,
+)
 from ascend_ep.frameworks.torch.eager import EagerCall
 from ascend_ep.frameworks.torch.gradient_operator import SUFFIX
 from ascend_ep.frameworks.torch.schema import (
@@ -22,8 +29,9 @@ from ascend_ep.frameworks.torch.schema import (
     separated,
     takes_a_list,
 )
+from ascend_ep.frameworks.torch.without_gradient import STEP, WITHOUT
 from ascend_ep.opdef.definition import OpDef
-from ascend_ep.opdef.derivative import differentiate
+from ascend_ep.opdef.derivative import differentiate, is_float
 from ascend_ep.opdef.registry import Registry
 
 NAMESPACE = "ascend_ep"
@@ -125,8 +133,9 @@ def _define(qualified: str, opdef: OpDef) -> Callable[..., Any]:
         library.impl(name, kernel, "Autograd", with_keyset=True)
     if takes_a_list(opdef) or gives_a_list(opdef):  # PyTorch's own rule is for no lists
         torch.library.register_vmap(qualified, _one_by_one(function, gives_a_list(opdef)), lib=library)
-    if isinstance(derivatives, Equivalents):
-        gradient_operator.define(library, name, opdef, derivatives.slopes)
+    equivalents = derivatives.otherwise if isinstance(derivatives, Formulas) else derivatives
+    if isinstance(equivalents, Equivalents):
+        gradient_operator.define(library, name, opdef, equivalents.slopes)
     export.register_symbolic(qualified, opdef)
     return function  # type: ignore[no-any-return]
 
@@ -163,13 +172,22 @@ def _derivatives(opdef: OpDef, register: Register, function: Any) -> Derivatives
     """By the formula's gradient, or by PyTorch's equivalent of an operator of ONNX."""
     import torch
 
-    try:
-        return Formulas(opdef, differentiate(opdef), register)
-    except AscendError:
-        if not equivalent_call.has_equivalent(opdef):
-            return None
+    equivalents = None
+    if equivalent_call.has_equivalent(opdef):
         namespace, _, name = function._qualified_op_name.partition("::")
-        return Equivalents(opdef, lambda: getattr(getattr(torch.ops, namespace), name + SUFFIX))
+        equivalents = Equivalents(opdef, lambda: getattr(getattr(torch.ops, namespace), name + SUFFIX))
+    try:
+        return Formulas(opdef, differentiate(opdef), register, equivalents)
+    except AscendError as error:
+        return equivalents or _refused(opdef, error)
+
+
+def _refused(opdef: OpDef, error: AscendError) -> Refused | None:
+    """None for what has no slopes, or slopes of 0."""
+    smooth = any(map(is_float, opdef.inputs)) and any(map(is_float, opdef.outputs))
+    if not smooth or WITHOUT.get(opdef.op) == STEP or (opdef.formula and error.code == "E42006"):
+        return None
+    return Refused(opdef, "it has no formula" if opdef.formula is None else "its formula is too long")
 
 
 @cache
