@@ -51,7 +51,7 @@ static room room_of(const layer *l, int32_t worker) {
 static void split(asc_call *call, const layer *l) {
     int64_t weights = l->hidden * l->columns, shares = asc_ceil_div(call->threads, l->directions);
     int64_t rows = l->batch;
-    int few = !l->quantised && l->directions == 1 && rows <= FEW_ROWS && weights >= LARGE_WEIGHTS;
+    int few = !l->quantised && l->directions == 1 && rows <= FEW_ROWS && weights >= (l->narrow ? 2 : 1) * LARGE_WEIGHTS;
     if (call->threads > 1 && rows > 1 && !l->shared && !few && weights * l->steps * rows > LARGE_WEIGHTS)
         rows = asc_ceil_div(rows, shares < rows ? shares : rows);
     int alone = l->directions == 1 && rows == l->batch;
