@@ -60,7 +60,7 @@ def tree(tmp_path: Path) -> Path:
     shutil.copytree(
         Path(ascend_ep.__file__).parent,
         tmp_path / "ascend_ep",
-        ignore=shutil.ignore_patterns("op_schemas", "__pycache__", "include"),
+        ignore=shutil.ignore_patterns("op_schemas", "__pycache__"),
     )
     shutil.copytree(ROOT / "op_schemas", tmp_path / "op_schemas")
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
