@@ -106,17 +106,20 @@ def check_grad_of_grad(call: Call) -> None:
 
 def check_slopes_after_a_transform(call: Call) -> None:
     """The function of slopes that vjp returns: recorded for what is recorded outside, for nothing else."""
-    expected = turned(call, call.inputs)
+    all_recorded = leaves(call.inputs)
+    outputs = call(*all_recorded)
+    ones = tuple(torch.ones_like(y) for y in outputs)
+    smooth = [y for y in outputs if y.requires_grad]
+    total = _sum(y.sum() for y in smooth)
+    first = slopes(total, all_recorded, further=True)
+    expected = slopes(_sum((s * s).sum() for s in first), all_recorded)
     for k, wanted in enumerate(expected):
         made = [x.detach().requires_grad_(j == k) for j, x in enumerate(call.inputs)]
-        total, pulled = vjp(call.total, *made)
-        first = pulled(torch.ones_like(total))
-        close(slopes(_sum(s.sum() / 2 for s in first), [made[k]]), [wanted])
-    total, pulled = vjp(call.total, *call.inputs)
-    seed = torch.ones_like(total).requires_grad_()
-    close(pulled(seed), plain(call, call.inputs))
+        found = vjp(call, *made)[1](ones)
+        close(slopes(_sum((s * s).sum() for s in found), [made[k]]), [wanted])
+    pulled = vjp(call, *call.inputs)[1]
     with torch.no_grad():
-        assert not any(s.requires_grad for s in pulled(seed))
+        assert all(s.grad_fn is None for s in pulled(tuple(y.requires_grad_() for y in ones)))
 
 
 def check_forward_mode(call: Call) -> None:
