@@ -57,6 +57,7 @@ ENGINE = {
     "asc_last_text",
     "asc_make_folder",
     "asc_remove_folder",
+    "asc_make_folders",
     "asc_replace_begin",
     "asc_replace_end",
 }

@@ -9,7 +9,6 @@ import warnings
 from typing import Any
 
 import onnx
-import onnxruntime
 import pytest
 from model_fuzzing.every_operator import FAMILIES, drawn
 from model_fuzzing.judging import faults
@@ -19,8 +18,6 @@ from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.graph.shape_inference import definition
 from ascend_ep.opdef.registry import Registry
-
-onnxruntime.set_default_logger_severity(4)
 
 
 @pytest.mark.parametrize("seeds", [range(3), pytest.param(range(3, 200), marks=pytest.mark.slow)])

@@ -9,15 +9,12 @@ import random
 from unittest import mock
 
 import numpy as np
-import onnxruntime
 import pytest
 from model_fuzzing import checking
 from model_fuzzing.checking import PASSES, Difference, checked, differences, smallest
 from model_fuzzing.growing import Graph
 from model_fuzzing.models import drawn_model
 from onnx import helper
-
-onnxruntime.set_default_logger_severity(4)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
