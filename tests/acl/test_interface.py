@@ -58,7 +58,6 @@ ENGINE = {
     "asc_make_folder",
     "asc_make_folders",
     "asc_remove_folder",
-    "asc_make_folders",
     "asc_replace_begin",
     "asc_replace_end",
 }
