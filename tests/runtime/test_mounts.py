@@ -49,6 +49,14 @@ def test_what_is_made_beside_it_goes_into_it(told: Told) -> None:
     assert told["put"] == {"now": "new", "made": False}
 
 
+def test_a_link_of_our_own_is_replaced(told: Told) -> None:
+    assert told["put over a link"] == {"now": "new", "link": False, "there": "newer"}
+
+
+def test_a_mode_that_only_the_owner_may_change(told: Told) -> None:
+    assert told["of another owner"] == {"now": "new"}
+
+
 def test_an_error_leaves_the_old_content(told: Told) -> None:
     assert told["read only"] == {"error": "Read-only file system", "now": "old", "size": 3, "left": []}
     assert told["an error in between"] == {"now": "old"}
