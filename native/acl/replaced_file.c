@@ -10,6 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* A bit of the system's interface that C libraries before 2.30 don't name. */
+#ifndef STATX_ATTR_MOUNT_ROOT
+#define STATX_ATTR_MOUNT_ROOT 0x2000
+#endif
+
 enum { LINKS = 40, STEM = 40 };
 
 #ifndef STATX_ATTR_MOUNT_ROOT /* younger than the C libraries that this is built with */

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import functools
 import io
 import json
@@ -11,6 +12,7 @@ import os
 import sys
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import onnx
 import onnx.parser
@@ -88,6 +90,20 @@ def in_turn(folder: Path) -> None:
     made.write_bytes(b"new")
     atomic_file.put(made, target)
     say("put", now=outside.read_bytes().decode(), made=made.exists())
+    (folder / "name").symlink_to(target)
+    made.write_bytes(b"newer")
+    atomic_file.put(made, folder / "name")
+    say(
+        "put over a link",
+        now=outside.read_bytes().decode(),
+        link=(folder / "name").is_symlink(),
+        there=(folder / "name").read_bytes().decode(),
+    )
+    target, outside = bound(folder, "g")
+    made.write_bytes(b"new")
+    with mock.patch("os.fchmod", side_effect=PermissionError(errno.EPERM, "Operation not permitted")):
+        atomic_file.copy(made, target)
+    say("of another owner", now=outside.read_bytes().decode())
 
 
 def in_c(folder: Path) -> None:

@@ -55,6 +55,14 @@ def test_a_long_file_is_copied_whole(told: Told) -> None:
     assert told["C: writable"] == {"error": "", "now": "\0" * 20, "size": 100_001, "left": []}
 
 
+def test_a_link_of_our_own_is_replaced(told: Told) -> None:
+    assert told["put over a link"] == {"now": "new", "link": False, "there": "newer"}
+
+
+def test_a_mode_that_only_the_owner_may_change(told: Told) -> None:
+    assert told["of another owner"] == {"now": "new"}
+
+
 def test_an_error_leaves_the_old_content(told: Told) -> None:
     for name in ("read only", "C: read only"):
         assert told[name] == {"error": "Read-only file system", "now": "old", "size": 3, "left": []}
