@@ -20,9 +20,13 @@ from ascend_ep.errors import AscendError
 MAX_BYTES = 1 << 20
 MAX_DEPTH = 32
 MAX_VALUES = 50_000
+#: Of lists and objects in CANN's files, as in native/acl/json.c.
+MOST_LEVELS = 65
 
 _SPACE = re.compile(r"(?:[ \t\r\n]+|//[^\n]*)*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+#: The escapes of well-formed JSON, but for halves of pairs.
+_ESCAPES = re.compile(r"\\(?:[^u]|u(?![dD][89a-fA-F])....|u[dD][89abAB]..\\u[dD][c-fC-F]..)")
 _WORDS = {"true": True, "false": False, "null": None}
 _WORD = re.compile(r"[A-Za-z]+")
 
@@ -81,7 +85,7 @@ def strict_json(data: str | bytes, once: bool = False) -> Any:
 
     def finite(number: str) -> float:
         if not math.isfinite(float(number)):
-            raise ValueError(f"{number} is no finite double")
+            raise ValueError(f"{number[:40]} is no finite double")
         return float(number)
 
     def members(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -91,18 +95,35 @@ def strict_json(data: str | bytes, once: bool = False) -> Any:
             raise ValueError(f"the key [{twice}] is given twice")
         return made
 
+    def whole(number: str) -> int:
+        finite(number)
+        return int(number)
+
     try:
         text = data if isinstance(data, str) else data.decode("utf-8-sig")
-        made = json.loads(text, parse_constant=finite, parse_float=finite, object_pairs_hook=members)
+        made = json.loads(
+            text, parse_constant=finite, parse_float=finite, parse_int=whole, object_pairs_hook=members
+        )
     except UnicodeDecodeError as error:
         raise ValueError(f"byte {error.start} is not UTF-8") from None
     except json.JSONDecodeError as error:
         raise ValueError(f"line {error.lineno}, column {error.colno}: {error.msg}") from None
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    if "\\u" in text and any(0xD800 <= ord(c) < 0xE000 for c in json.dumps(made, ensure_ascii=False)):
+    if "\\" in _ESCAPES.sub("", text) or any(0xD800 <= ord(c) < 0xE000 for c in text):
         raise ValueError("a string has a lone surrogate")
+    if _levels(made) > MOST_LEVELS:
+        raise ValueError("it is nested too deeply")
     return made
+
+
+def _levels(value: Any) -> int:
+    """How many lists and objects lie in each other at most."""
+    levels, here = 0, [value]
+    while here := [v for v in here if isinstance(v, list | dict)]:
+        levels += 1
+        here = [child for v in here for child in (v.values() if isinstance(v, dict) else v)]
+    return levels
 
 
 def escape_pointer(key: str) -> str:

@@ -124,9 +124,9 @@ static const char *behind_parts(const char *at, int depth, stop *bad) {
 /* Behind a value; NULL when it is none, `bad` then says where and why. */
 static const char *behind(const char *at, int depth, stop *bad) {
     at = blanks(at);
-    if (depth > DEEPEST) return stopped(bad, at, "values are nested too deeply");
     if (*at == '"') return behind_string(at, bad);
-    return *at == '{' || *at == '[' ? behind_parts(at, depth, bad) : behind_scalar(at, bad);
+    if (*at != '{' && *at != '[') return behind_scalar(at, bad);
+    return depth > DEEPEST ? stopped(bad, at, "values are nested too deeply") : behind_parts(at, depth, bad);
 }
 
 bool asc_json_check(const char *text, size_t bytes, size_t *line, const char **why) {

@@ -20,6 +20,11 @@ def run(*given: str) -> str:
 
 
 def test_layers_that_torch_itself_has() -> None:
+    assert run("layers", "--only", "encoder").endswith("1 models, 0 wrong\n")
+
+
+@pytest.mark.slow
+def test_layers_in_training() -> None:
     said = run("layers", "--train")
     assert said.count("20 steps") == 2
     assert said.endswith("2 models, 0 wrong\n")

@@ -175,3 +175,22 @@ def test_what_has_no_equivalent_is_said() -> None:
     t = torch.rand(1, 1, 4)
     with pytest.raises(AscendError, match=r"E42006.*forward mode"):
         torch.func.jvp(lambda v: register("Transpose")(v), (t,), (t,))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("reduction", ["none", "add", "mul"])
+def test_rows_without_elements_are_scattered(dtype: torch.dtype, reduction: str) -> None:
+    x, updates = (torch.zeros(n, 0, dtype=dtype, requires_grad=True) for n in (3, 2))
+    made = standard("ScatterND")(x, torch.tensor([[0], [2]]), updates, reduction=reduction)
+    slopes = torch.autograd.grad(made.sum(), (x, updates))
+    assert [made.shape, *(s.shape for s in slopes)] == [x.shape, x.shape, updates.shape]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_pools_of_nothing_behind_the_channels(dtype: torch.dtype) -> None:
+    """They don't pool all that there is."""
+    x = torch.linspace(-1, 1, 6, dtype=dtype).reshape(2, 3)
+    assert torch.equal(standard("GlobalLpPool")(x), x.abs())
+    for op in ("GlobalAveragePool", "GlobalMaxPool"):
+        with pytest.raises(AscendError, match="E40011"):
+            standard(op)(x)

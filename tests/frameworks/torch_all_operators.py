@@ -77,6 +77,7 @@ def calls(only: tuple[str, ...] = ()) -> list[Call]:
 
 
 def _library(only: Container[str]) -> Iterator[Call]:
+    ours = {d.op for _, d in Registry().definitions() if d.domain is None}
     for _, found in Registry().definitions():
         if only and found.op not in only:
             continue
@@ -84,8 +85,10 @@ def _library(only: Container[str]) -> Iterator[Call]:
         gradient = gradient_of(opdef)
         if gradient is None or gradient.source != "formula":
             continue
-        function = register(opdef, namespace="standard" if opdef.standard else "ascend_ep")
-        if not opdef.standard and opdef.op in KERNELS:
+        contributed = found.domain == "com.microsoft" and found.op in ours
+        namespace = "standard" if opdef.standard else "contributed" if contributed else "ascend_ep"
+        function = register(opdef, namespace=namespace)
+        if not opdef.standard and not contributed and opdef.op in KERNELS:
             for k, make in enumerate(KERNELS[opdef.op]):
                 torch.manual_seed(k)
                 yield Call(f"{opdef.op} {k}", function, make(), {}, True)
@@ -100,7 +103,8 @@ def _library(only: Container[str]) -> Iterator[Call]:
         required = [a.name for a in parameters(opdef) if a.required]
         arguments = (*tensors, *(sample.attributes[n] for n in required))
         named = {n: v for n, v in sample.attributes.items() if n not in required}
-        yield Call(f"ONNX's {opdef.op}" if opdef.standard else opdef.op, function, arguments, named, True)
+        whose = "ONNX's " if opdef.standard else "onnxruntime's " if contributed else ""
+        yield Call(f"{whose}{opdef.op}", function, arguments, named, True)
 
 
 def _input(tensor: torch.Tensor, dtype: torch.dtype | None) -> torch.Tensor:

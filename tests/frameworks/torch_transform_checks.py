@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
-from torch.func import grad, hessian, jacfwd, jacrev, jvp, vmap
+from torch.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 from torch.utils.checkpoint import checkpoint
 from torch_all_operators import Call
 
@@ -102,6 +102,21 @@ def check_grad_of_grad(call: Call) -> None:
 
     places = tuple(range(len(call.inputs)))
     close(grad(half_of_slopes, argnums=places)(*call.inputs), turned(call, call.inputs))
+
+
+def check_slopes_after_a_transform(call: Call) -> None:
+    """The function of slopes that vjp returns: recorded for what is recorded outside, for nothing else."""
+    expected = turned(call, call.inputs)
+    for k, wanted in enumerate(expected):
+        made = [x.detach().requires_grad_(j == k) for j, x in enumerate(call.inputs)]
+        total, pulled = vjp(call.total, *made)
+        first = pulled(torch.ones_like(total))
+        close(slopes(_sum(s.sum() / 2 for s in first), [made[k]]), [wanted])
+    total, pulled = vjp(call.total, *call.inputs)
+    seed = torch.ones_like(total).requires_grad_()
+    close(pulled(seed), plain(call, call.inputs))
+    with torch.no_grad():
+        assert not any(s.requires_grad for s in pulled(seed))
 
 
 def check_forward_mode(call: Call) -> None:

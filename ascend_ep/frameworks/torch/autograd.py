@@ -171,13 +171,14 @@ class Equivalents:
         import torch
         from torch._functorch.eager_transforms import enable_inplace_requires_grad
 
-        further = torch.is_grad_enabled()
+        further = torch.is_grad_enabled() and any(
+            t is not None and t.requires_grad for t in (*inputs, *grads)
+        )
         with torch.enable_grad():
             own = list(inputs)
             for i in at:
                 own[i] = own[i].view_as(own[i])
                 if not own[i].requires_grad:  # of a transform that has ended
-                    further = any(g is not None and g.requires_grad for g in grads)
                     with enable_inplace_requires_grad(True):
                         own[i] = own[i].detach().requires_grad_()
             asked = [own[i] for i in at]

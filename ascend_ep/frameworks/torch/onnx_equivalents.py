@@ -179,13 +179,20 @@ def _scattered_elements(x: Any, indices: Any, updates: Any, *, a: Attributes) ->
     )
 
 
+def _places(x: Any) -> tuple[int, ...]:
+    """The axes behind batches and channels. Of no axes PyTorch would reduce them all."""
+    if x.dim() < 3:
+        raise RuntimeError(f"{list(x.shape)} has no axes behind its channels")
+    return tuple(range(2, x.dim()))
+
+
 def _scattered_nd(x: Any, indices: Any, updates: Any, *, a: Attributes) -> Any:
     places, kind = tuple(indices.long().unbind(-1)), a.get("reduction", "none")
     at: Any = 0
     for place, length in zip(places, x.shape, strict=False):
         at = at * length + wrapped(place, length)
     rows = x.flatten(0, len(places) - 1).flatten(1) if len(places) < x.dim() else x.flatten()[:, None]
-    new = updates.reshape(-1, rows.shape[1])
+    new = updates.reshape(at.numel(), rows.shape[1])
     at = at.reshape(-1, 1).expand_as(new)
     if kind == "none":  # index_put has no slopes in a vmap
         return rows.scatter(0, at, new).reshape(x.shape)
@@ -318,9 +325,11 @@ EQUIVALENTS: dict[str, Equivalent] = {
     "Gather": _gathered,
     "GatherElements": _gathered_elements,
     "GatherND": _gathered_nd,
-    "GlobalAveragePool": lambda x, *, a: x.mean(tuple(range(2, x.dim())), keepdim=True),
-    "GlobalLpPool": lambda x, *, a: norm(a.get("p", 2), x, range(2, x.dim()), True),
-    "GlobalMaxPool": lambda x, *, a: x.amax(tuple(range(2, x.dim())), keepdim=True),
+    "GlobalAveragePool": lambda x, *, a: x.mean(_places(x), keepdim=True),
+    "GlobalLpPool": lambda x, *, a: (
+        norm(a.get("p", 2), x, range(2, x.dim()), True) if x.dim() > 2 else x.abs()
+    ),
+    "GlobalMaxPool": lambda x, *, a: x.amax(_places(x), keepdim=True),
     "GridSample": equivalent_images.sampled,
     "GroupNormalization": _group_normalization,
     "Imputer": equivalent_tables.imputed,
