@@ -103,7 +103,7 @@ def put(made: Path, target: Path, *, settled: bool = True) -> None:
     Without `settled`, a failure of the power may still lose the name: sync_folder after the last of several.
     Raises OSError.
     """
-    if is_mounted(target):
+    if not target.is_symlink() and is_mounted(target):
         copy(made, target)
         made.unlink()
         return
@@ -228,7 +228,8 @@ def _into_place(target: Path, mode: int | None, synced: bool) -> Iterator[Binary
             with suppress(OSError):
                 beside.unlink()
         if mode is not None:
-            os.fchmod(place.fileno(), mode)
+            with suppress(OSError):  # the owner's alone, who may be outside of the container
+                os.fchmod(place.fileno(), mode)
         if synced:
             _sync(place.fileno())
 

@@ -160,8 +160,9 @@ def _seen(body: Body, keys: str, step: Step, causal: int, window: int) -> str:
     if causal:
         own = body.along(body.add("Add", body.along(step.starts, [1]), body.counted(step.length)), [2])
         seen = body.add("And", seen, body.add("LessOrEqual", places, own))
-        if window >= 0:
-            first = body.add("Sub", own, body.constant(window))
+        if window >= 0:  # what pads a row beyond its end sees the last key: of none, softmax is NaN
+            last = body.add("Sub", body.along(step.ends, [1, 2]), body.constant(1))
+            first = body.add("Sub", body.add("Min", own, last), body.constant(window))
             seen = body.add("And", seen, body.add("Greater", places, first))
     return body.along(seen, [1])
 

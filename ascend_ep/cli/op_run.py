@@ -12,7 +12,8 @@ from ascend_ep.cli.op_values import read_attributes, read_inputs, read_types
 from ascend_ep.errors import AscendError
 
 if TYPE_CHECKING:
-    from ascend_ep.opbuild.ascendc.call_request import Wanted
+    from ascend_ep.cann.chip_rates import ChipRates
+    from ascend_ep.opbuild.ascendc.call_request import KernelWork, Wanted
     from ascend_ep.opbuild.kernels.arrays import Array
     from ascend_ep.opbuild.kernels.run_kernel import Run, RunRequest
 
@@ -125,13 +126,16 @@ def run_command(given: argparse.Namespace, environ: Mapping[str, str]) -> None:
         refuse_flags(
             given, OF_A_CALL, "the program has a main function, which makes the call; --kernel calls a kernel"
         )
+        if given.model_time:
+            raise AscendError("E43103", "on", "model-time", "it is of one kernel; --kernel calls one")
         _run_program(given, files)
         return
     request, golden = kernel_request(given, given.files)
+    rates = _rates(given, request)
     made = run_kernel(request)
     _print_run(made, request)
-    if given.model_time:
-        _print_model(made, request)
+    if rates and made.answer.work is not None:
+        _print_model(made.answer.work, rates)
     for name, array in zip(made.names, made.answer.outputs, strict=False):
         _say("output", f"{name} {_shape_text(array)}{_written(given.output, name, array)}")
     if made.answer.failed:
@@ -276,14 +280,21 @@ def _print_run(made: Run, request: RunRequest) -> None:
             _say("", f"    {shown}")
 
 
-def _print_model(made: Run, request: RunRequest) -> None:
-    """What the kernel takes at least on the chip, by what its cores counted. Raises E44009 and E43103."""
+def _rates(given: argparse.Namespace, request: RunRequest) -> ChipRates | None:
+    """Of --model-time, before the kernel runs. Raises AscendError E44009 and E43103."""
     from ascend_ep.cann.chip_rates import chip_rates
+
+    if not given.model_time:
+        return None
+    if given.no_check:
+        raise AscendError("E43103", "on", "model-time", "only checked runs count what a kernel does")
+    return chip_rates(request.soc)
+
+
+def _print_model(work: KernelWork, rates: ChipRates) -> None:
+    """What the kernel takes at least on the chip, by what its cores counted."""
     from ascend_ep.opbuild.ascendc.call_request import WORK_KINDS
 
-    rates, work = chip_rates(request.soc), made.answer.work
-    if work is None:
-        raise AscendError("E43103", "model-time", "no-check", "only checked runs count what a kernel does")
     most, whole = dict(zip(WORK_KINDS, work.most, strict=True)), dict(zip(WORK_KINDS, work.all, strict=True))
     moved = whole["read"] + whole["written"]
     times = rates.kernel_times(
@@ -292,7 +303,7 @@ def _print_model(made: Run, request: RunRequest) -> None:
     cube = "; its matrix products are not in it" if whole["cube"] else ""
     _say(
         "model",
-        f"{request.soc.name}: at least {1e6 * times.overlapped:.4g} us, {1e6 * times.in_turn:.4g} us if its "
+        f"{rates.soc.name}: at least {1e6 * times.overlapped:.4g} us, {1e6 * times.in_turn:.4g} us if its "
         f"units take turns{cube}",
     )
     units = ", ".join(

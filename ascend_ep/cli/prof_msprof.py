@@ -65,7 +65,7 @@ def main(words: Sequence[str]) -> int:
         )
     output = flags.get("output", "")
     if flags.get("analyze") == "kernel":
-        return _kernel(output or ".")
+        return _kernel(output or ".", _rates(flags))
     if any(
         flags.get(name) in ("on", "") for name in ("export", "parse", "analyze", "query") if name in flags
     ):
@@ -110,7 +110,10 @@ def _run(command: list[str], output: str, flags: dict[str, str]) -> int:
 def _rates(flags: dict[str, str]) -> ChipRates | None:
     from ascend_ep.cli.prof_collect import model_rates
 
-    return model_rates(flags.get("model-time", "off") in ("on", ""), flags.get("soc_version", ""))
+    value = flags.get("model-time", "off") or "on"
+    if value not in ("on", "off"):
+        raise AscendError("E10001", value, "--model-time", "The value must be on or off.")
+    return model_rates(value == "on", flags.get("soc_version", ""))
 
 
 def _export(folder: str, flags: dict[str, str]) -> int:
@@ -121,19 +124,21 @@ def _export(folder: str, flags: dict[str, str]) -> int:
     from ascend_ep.profiling.profile import open_profile
     from ascend_ep.profiling.rules import findings, write_findings
 
-    profile = open_profile(folder)
-    kind = flags.get("type", "text")
+    kind, rates = flags.get("type", "text"), _rates(flags)
     if kind not in ("text", "db"):
         raise AscendError("E10001", kind, "--type", "The value must be text or db.")
+    if rates and kind != "text":
+        raise AscendError("E10001", kind, "--type", "Only text files have columns model_...")
+    profile = open_profile(folder)
     metrics = flags.get("aic-metrics", "") or DEFAULT
-    written = write_files(profile, metrics, _rates(flags)) if kind == "text" else []
+    written = write_files(profile, metrics, rates) if kind == "text" else []
     if "analyze" in flags:
         written.append(write_findings(findings(profile, measure()), profile.folder / OUTPUT))
     print(*written, write_database(profile), sep="\n")
     return 0
 
 
-def _kernel(output: str) -> int:
+def _kernel(output: str, rates: ChipRates | None) -> int:
     """Of the newest profile in the output folder or here."""
     from ascend_ep.profiling.export import write_files
     from ascend_ep.profiling.kernel_csv import metrics, write_kernel_csv
@@ -148,7 +153,7 @@ def _kernel(output: str) -> int:
             raise
         profile = open_profile(".")
     machine = measure()
-    write_files(profile, DEFAULT)
+    write_files(profile, DEFAULT, rates)
     path = write_kernel_csv(profile, machine, Path(output))
     print(f"{profile.folder}: {path}")
     for name, value, ideal, source in metrics(profile, machine):

@@ -58,7 +58,7 @@ def report(given: argparse.Namespace) -> int:
 
 
 def profile_bundle(path: Path, threads: int, dims: Sequence[str], seconds: float) -> Profile:
-    """Of runs on random inputs for so many seconds. Raises AscendError E10410, E40003 and the like."""
+    """Of runs on random inputs for so many seconds, one at least. Raises AscendError E10410, E40003 ..."""
     import ascend_ep
     from ascend_ep.cli.om_inputs import input_arrays
     from ascend_ep.cli.prof_gate import open_bundle
@@ -66,8 +66,9 @@ def profile_bundle(path: Path, threads: int, dims: Sequence[str], seconds: float
     session = open_bundle(path, threads)
     feeds = input_arrays(session, [], dims, 0)
     session.run(None, feeds)
-    end = time.perf_counter() + seconds
     with ascend_ep.profile() as recording:
+        end = time.perf_counter() + seconds
+        session.run(None, feeds)
         while time.perf_counter() < end:
             session.run(None, feeds)
     profile = recording.profile

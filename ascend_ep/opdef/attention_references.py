@@ -172,7 +172,8 @@ def _row(
     if attributes["causal"]:
         own, places = start + np.arange(length)[:, None], np.arange(count)
         window = attributes["local_window_size"]
-        seen = (places <= own) & ((places > own - window) | (window < 0))
+        # what pads a row sees its last key
+        seen = (places <= own) & ((places > np.minimum(own, count - 1) - window) | (window < 0))
         scores = np.where(seen, scores, -np.inf)
     if sink is not None or attributes["smooth_softmax"] > 0:
         column = np.zeros(len(q)) if sink is None else sink

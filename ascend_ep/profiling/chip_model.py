@@ -43,7 +43,8 @@ def call_columns(site: Site, rates: ChipRates) -> list[Any]:
     if times is None:
         return [rates.soc.name, *[ABSENT] * 5]
     numbers = [f"{1e6 * t:.3f}" for t in (times.cube, times.vector, times.memory)]
-    return [rates.soc.name, f"{1e6 * times.overlapped:.3f}", times.limit, *numbers]
+    limit = times.limit if times.overlapped else ABSENT
+    return [rates.soc.name, f"{1e6 * times.overlapped:.3f}", limit, *numbers]
 
 
 def totals(profile: Profile, rates: ChipRates) -> dict[tuple[str, str, str], float | None]:

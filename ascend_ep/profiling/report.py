@@ -60,7 +60,7 @@ def page_of(
 ) -> str:
     """The page as text."""
     page = TEMPLATE.read_text(encoding="utf-8")
-    data = json.dumps(contents(profile, machine, sources or {}, beside)).replace("</", "<\\/")
+    data = json.dumps(contents(profile, machine, sources or {}, beside)).replace("<", "\\u003c")
     return page.replace("/*PROFILE*/null", data)
 
 

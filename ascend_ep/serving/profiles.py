@@ -74,13 +74,17 @@ class RequestProfile:
         with self._lock:
             if self._answered:
                 return False
+            folder = self.folder
             try:
-                self.folder = self.folder or tracing.new_folder(self._output)
+                folder = folder or tracing.new_folder(self._output)
                 here = threading.get_native_id()
-                tracing.start(self.folder / tracing.DATA, max_bytes=_TRACE_BYTES, thread=here)
+                tracing.start(folder / tracing.DATA, max_bytes=_TRACE_BYTES, thread=here)
             except AscendError as error:
                 self.fail("it can't be recorded", error)
+                if folder is not None and self.folder is None:
+                    tracing.remove_folder(folder)
                 return False
+            self.folder = folder
             self._recording = True
             return True
 
@@ -118,6 +122,8 @@ class Profiles:
             raise AscendError("E50013", "the whole server is profiled already")
         if sum(1 for _ in self.folder.glob("PROF_*")) >= MOST_FOLDERS:
             raise AscendError("E50013", f"the folder of profiles has {MOST_FOLDERS}; some must go first")
+        if self._writer is None:
+            self._writer = _writer()
         self._busy = True
         return RequestProfile(self.folder, self._free)
 
@@ -126,11 +132,11 @@ class Profiles:
     ) -> None:
         """Calls `then` on the event loop when the profile is complete, or there is none."""
         profile.answered()
-        if profile.folder is None:
+        if profile.folder is None or self._writer is None:
+            if profile.error is None:
+                profile.fail("nothing ran for it alone")
             then()
             return
-        if self._writer is None:
-            self._writer = ThreadPoolExecutor(1, "ascend-profile")
         loop = asyncio.get_running_loop()
 
         def write() -> None:
@@ -146,7 +152,7 @@ class Profiles:
         assert folder is not None
         try:
             atomic_file.write(folder / "request.json", _facts(request, timings), synced=False)
-            if self._export is not None and not self._export(folder):
+            if self._export is not None and not self._export(folder) and profile.error is None:
                 profile.fail("none of its run was in this process, or onnxruntime ran all of it")
             log.info("%s: profile in %s", request.model, folder)
         except Exception as failure:
@@ -154,6 +160,17 @@ class Profiles:
 
     def _free(self) -> None:
         self._busy = False
+
+
+def _writer() -> ThreadPoolExecutor:
+    """With its thread, so that a request is refused, and none left without an answer, where the system gives
+    none. Raises AscendError E50006."""
+    made = ThreadPoolExecutor(1, "ascend-profile")
+    try:
+        made.submit(int)
+    except RuntimeError as error:
+        raise AscendError("E50006", "there is no thread to write its profile") from error
+    return made
 
 
 def parameters_of(profile: RequestProfile) -> dict[str, Parameter]:

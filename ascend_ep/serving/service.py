@@ -90,7 +90,7 @@ class InferenceService:
             job.profile = self.profiles.begin()
         try:
             version.submit(job)
-        except AscendError:
+        except BaseException:
             if job.profile is not None:
                 job.profile.answered()
             raise

@@ -10,7 +10,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* A bit of the system's interface that C libraries before 2.30 don't name. */
+#ifndef STATX_ATTR_MOUNT_ROOT
+#define STATX_ATTR_MOUNT_ROOT 0x2000
+#endif
+
 enum { LINKS = 40, STEM = 40 };
+
+#ifndef STATX_ATTR_MOUNT_ROOT /* younger than the C libraries that this is built with */
+#define STATX_ATTR_MOUNT_ROOT 0x2000
+#endif
 
 bool asc_make_folders(const char *folder) {
     char path[PATH_MAX];
@@ -76,14 +85,15 @@ static int open_standing(const char *path) {
     return open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
 }
 
-static int open_beside(asc_replaced *r, const struct stat *old) {
-    const char *slash = strrchr(r->target, '/');
-    mode_t mode = old ? old->st_mode & 0777 : 0666;
+/* A new file in a folder of `length` bytes. With `old`, its owner and mode. */
+static int open_beside(asc_replaced *r, const char *folder, int length, const struct stat *old) {
+    const char *name = strrchr(r->target, '/') + 1;
+    mode_t mode = old ? old->st_mode & 0777 : r->place < 0 ? 0666 : 0600;
     for (int i = 0; i < 1000; i++) {
-        int length = snprintf(r->beside, sizeof r->beside, "%.*s/.%.*s.%d-%d.part", (int)(slash - r->target), r->target,
-                              STEM, slash + 1, (int)getpid(), i);
-        if (length >= (int)sizeof r->beside) errno = ENAMETOOLONG;
-        int fd = length < (int)sizeof r->beside ? open(r->beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode) : -1;
+        int used = snprintf(r->beside, sizeof r->beside, "%.*s/.%.*s.%d-%d.part", length, folder, STEM, name,
+                            (int)getpid(), i);
+        if (used >= (int)sizeof r->beside) errno = ENAMETOOLONG;
+        int fd = used < (int)sizeof r->beside ? open(r->beside, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode) : -1;
         if (fd < 0 && errno == EEXIST) continue;
         if (fd < 0 || !old) return fd;
         if (fchown(fd, old->st_uid, old->st_gid) != 0) errno = 0; /* only root gives files away */
@@ -103,22 +113,40 @@ static bool is_mounted(const char *path) {
     return statx(AT_FDCWD, path, 0, 0, &info) == 0 && info.stx_attributes & STATX_ATTR_MOUNT_ROOT;
 }
 
+/* What is copied into a mount point when it is whole: beside it, or with temporary files when its folder takes none. */
+static int open_apart(asc_replaced *r) {
+    const char *temporary = getenv("TMPDIR");
+    if (!temporary || !*temporary) temporary = "/tmp";
+    r->place = open(r->target, O_WRONLY | O_CLOEXEC);
+    if (r->place < 0) return -1;
+    int fd = open_beside(r, r->target, (int)(strrchr(r->target, '/') - r->target), NULL);
+    if (fd < 0) fd = open_beside(r, temporary, (int)strlen(temporary), NULL);
+    int why = errno;
+    if (fd < 0) close(r->place);
+    errno = why;
+    return fd;
+}
+
 bool asc_replace_begin(asc_replaced *r, const char *path) {
     struct stat old;
-    *r = (asc_replaced){.file = NULL};
+    *r = (asc_replaced){.place = -1};
     if (!follow(path, r->target)) return false;
     bool is_there = stat(r->target, &old) == 0;
     if (is_there && S_ISDIR(old.st_mode)) {
         errno = EISDIR;
         return false;
     }
-    bool stands = is_in_proc(r->target) || (is_there && (!S_ISREG(old.st_mode) || is_mounted(r->target)));
-    int fd = stands ? open_standing(r->target) : open_beside(r, is_there ? &old : NULL);
+    bool stands = is_in_proc(r->target) || (is_there && !S_ISREG(old.st_mode));
+    int folder = (int)(strrchr(r->target, '/') - r->target);
+    int fd = stands                              ? open_standing(r->target)
+             : is_there && is_mounted(r->target) ? open_apart(r)
+                                                 : open_beside(r, r->target, folder, is_there ? &old : NULL);
     if (fd < 0) return false;
     r->file = fdopen(fd, "wb");
     if (r->file) return true;
     int why = errno;
     close(fd);
+    if (r->place >= 0) close(r->place);
     if (r->beside[0]) unlink(r->beside);
     errno = why;
     return false;
@@ -130,8 +158,8 @@ static bool waits(void) {
 }
 
 /* Whether it is on the disk; true on file systems that can't say. */
-static bool synced(FILE *file) {
-    if (!waits() || fsync(fileno(file)) == 0) return true;
+static bool synced(int fd) {
+    if (!waits() || fsync(fd) == 0) return true;
     return errno == EINVAL || errno == ENOSYS || errno == ENOTSUP || errno == EROFS;
 }
 
@@ -143,9 +171,37 @@ static void sync_folder(char *path) {
     close(fd);
 }
 
+/* Room for the end of a file that grows, so that a full disk says so before anything is lost. */
+static bool reserve(int fd, off_t before, off_t size) {
+    int why = size > before ? posix_fallocate(fd, before, size - before) : 0;
+    if (why == 0 || why == EINVAL || why == EOPNOTSUPP) return true;
+    if (ftruncate(fd, before) != 0) why = errno;
+    errno = why;
+    return false;
+}
+
+static bool copy(int from, int to) {
+    char bytes[1 << 16];
+    struct stat made, old;
+    if (fstat(from, &made) != 0 || fstat(to, &old) != 0 || !reserve(to, old.st_size, made.st_size)) return false;
+    for (off_t at = 0; at < made.st_size;) {
+        ssize_t n = pread(from, bytes, sizeof bytes, at);
+        if (n == 0) errno = EIO;
+        ssize_t put = n > 0 ? pwrite(to, bytes, (size_t)n, at) : -1;
+        if (put < 0 && errno != EINTR) return false;
+        if (put > 0) at += put;
+    }
+    return ftruncate(to, made.st_size) == 0;
+}
+
+/* Copies what was made whole into the mount point. */
+static bool fill_place(const asc_replaced *r) {
+    return copy(fileno(r->file), r->place) && synced(r->place);
+}
+
 bool asc_replace_end(asc_replaced *r, bool whole) {
-    bool is_new = r->beside[0] != 0;
-    whole = whole && fflush(r->file) == 0 && (!is_new || synced(r->file));
+    bool is_copied = r->place >= 0, is_new = r->beside[0] && !is_copied;
+    whole = whole && fflush(r->file) == 0 && (!is_new || synced(fileno(r->file))) && (!is_copied || fill_place(r));
     int why = errno;
     if (fclose(r->file) != 0 && whole) {
         whole = false;
@@ -155,7 +211,8 @@ bool asc_replace_end(asc_replaced *r, bool whole) {
         whole = false;
         why = errno;
     }
-    if (!whole && is_new) unlink(r->beside);
+    if (is_copied) close(r->place);
+    if (is_copied || (!whole && is_new)) unlink(r->beside);
     if (whole && is_new) sync_folder(r->target);
     errno = why;
     return whole;

@@ -13,10 +13,10 @@
 extern "C" {
 #endif
 
-/* `beside` is empty where the target is written to as it stands: a device, a pipe, what /proc leads to, a file that is
- * a mount point. */
+/* `beside` is empty where the target is written to as it stands: a device, a pipe, what /proc leads to. */
 typedef struct asc_replaced {
     FILE *file;
+    int place; /* a target that is a mount point, into which the new content is copied; else -1 */
     char target[PATH_MAX], beside[PATH_MAX];
 } asc_replaced;
 

@@ -176,7 +176,7 @@ void asc_trace_add_run(asc_bound *b, const asc_traced_run *run) {
 
 void asc_trace_lose_run(void) {
     pthread_mutex_lock(&recorder.lock);
-    recorder.lost++;
+    recorder.lost += (uint64_t)is_wanted(&recorder);
     pthread_mutex_unlock(&recorder.lock);
 }
 

@@ -56,6 +56,7 @@ ENGINE = {
     "asc_enter",
     "asc_last_text",
     "asc_make_folder",
+    "asc_make_folders",
     "asc_remove_folder",
     "asc_replace_begin",
     "asc_replace_end",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from ascend_ep.cann.chip_rates import chip_rates
 from ascend_ep.cann.soc import find_soc
+from ascend_ep.cli.op import main
 from ascend_ep.opbuild.ascendc.call_request import WORK_KINDS
 from ascend_ep.opbuild.kernels.run_kernel import RunRequest, run_kernel
 from ascend_ep.opbuild.kernels.sources import find_sources
@@ -70,3 +72,31 @@ def test_cores_beyond_the_chips_take_turns() -> None:
     assert (many.scalar, many.vector) == (2 * few.scalar, 2 * few.vector)
     assert few.limit == "scalar"
     assert few.overlapped == few.scalar < few.in_turn
+
+
+PROGRAM = KERNEL + "int main() { return 0; }\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "flags", "code"),
+    [
+        (KERNEL, [], ""),
+        (KERNEL, ["--no-check"], "E43103"),
+        (KERNEL, ["--soc_version=Ascend310P3"], "E44009"),
+        (PROGRAM, ["no arguments"], "E43103"),
+    ],
+    ids=["a kernel", "without checks", "a chip without a clock", "a program"],
+)
+def test_the_command_refuses_before_it_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, flags: list[str], code: str
+) -> None:
+    (source := tmp_path / "work.cpp").write_text(text)
+    call = ["--input_shape=[256]", "--dtype=float16", "--block_dim=2", "--arg", "each=128"]
+    call = [*call, "--arg", "scalars=4", *flags] if flags != ["no arguments"] else []
+    assert main(["run", str(source), "--model-time", *call]) == (1 if code else 0)
+    said = capsys.readouterr()
+    assert code in said.err
+    assert ("model" in said.out, said.out == "") == (not code, bool(code))
+    if not code:
+        assert re.search(r"Ascend910B1: at least \S+ us, \S+ us if its units", said.out)
+        assert "8 scalar accesses, 2 repeats, 1024 bytes moved" in said.out

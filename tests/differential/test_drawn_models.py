@@ -9,7 +9,6 @@ import random
 from unittest import mock
 
 import numpy as np
-import onnxruntime
 import pytest
 from model_fuzzing import checking
 from model_fuzzing.checking import PASSES, Difference, checked, differences, smallest
@@ -17,7 +16,8 @@ from model_fuzzing.growing import Graph
 from model_fuzzing.models import drawn_model
 from onnx import helper
 
-onnxruntime.set_default_logger_severity(4)
+import ascend_ep
+from ascend_ep.compiler.convert import convert
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -57,7 +57,15 @@ def _has(nodes: list[helper.onnx.NodeProto], op_type: str) -> int:
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize(
     ("start", "end", "step"),
-    [(-3, -(2**62), -1), (-3, -(2**62), -2), (-3, -3, -1), (-9, 1, 1), (5, -9, -1), (9, 0, -1)],
+    [
+        (-3, -(2**62), -1),
+        (-3, -(2**62), -2),
+        (-3, -3, -1),
+        (-9, 1, 1),
+        (5, -9, -1),
+        (9, 0, -1),
+        (-3, -(2**62), -(2**63)),
+    ],
 )
 @pytest.mark.parametrize("known", ["all", "bounds", "none"])
 def test_slices_that_begin_before_the_first(start: int, end: int, step: int, known: str) -> None:
@@ -70,6 +78,26 @@ def test_slices_that_begin_before_the_first(start: int, end: int, step: int, kno
     for free in ("none", "each"):
         made = checking.Drawn([node], {}, constants, feeds, ["y"], 17, free)
         assert checked(made) == ""
+
+
+@pytest.mark.parametrize(
+    ("size", "start", "made"), [(4, -9, [0]), (4, -5, [0]), (4, 9, [3, 2, 1, 0]), (0, -3, [])]
+)
+def test_bounds_of_the_run_cut_what_the_model_declares(
+    size: int, start: int, made: list[int], recwarn: pytest.WarningsRecorder
+) -> None:
+    """The kernel that reads its bounds takes the first element, too, and says nothing of contradictions."""
+    node = helper.make_node("Slice", ["x", "start", "end", "", "step"], ["y"])
+    given = {"x": (1, [size])} | {n: (7, [1]) for n in ("start", "end", "step")}
+    inputs = [helper.make_tensor_value_info(n, *s) for n, s in given.items()]
+    outputs = [helper.make_tensor_value_info("y", 1, [len(made)])]
+    graph = helper.make_graph([node], "cut", inputs, outputs)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    bounds = {"start": np.array([start]), "end": np.array([-(2**62)]), "step": np.array([-1])}
+    feeds = {"x": np.arange(size, dtype=np.float32)} | bounds
+    (got,) = ascend_ep.InferenceSession(convert(model, checking.OPTIONS).to_bytes()).run(None, feeds)
+    assert got.tolist() == made
+    assert [w for w in recwarn if "slice" in str(w.message)] == []
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,9 +13,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def run(*given: str) -> str:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), os.environ.get("PYTHONPATH", "")))}
     command = [sys.executable, str(ROOT / "tools" / "torch_models"), *given]
-    made = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
     assert made.returncode == 0, made.stdout + made.stderr[-2000:]
     return made.stdout
 

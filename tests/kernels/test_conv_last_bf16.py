@@ -247,6 +247,17 @@ def test_functions_of_sums(isa, act, residual) -> None:
 
 
 @isa_each
+@pytest.mark.parametrize("act", CURVES)
+def test_functions_of_a_float32_result(isa, act) -> None:
+    """As exact as of float32 weights, and as before results could be bfloat16: old bundles have these."""
+    x, weights = normal(2, 6, 9, 17), in_pairs(normal(33, 6, 3, 3), 1)
+    shape, geometry = (2, 33, 9, 17), [(3, 1, 1, 1)] * 2
+    sums = conv(x, weights, shape, geometry, isa=isa).astype(np.float64)
+    y = conv(x, weights, shape, geometry, act=act, isa=isa)
+    assert (np.abs(y - CURVES[act](sums)) <= 1e-6 * np.maximum(1, np.abs(sums))).all()
+
+
+@isa_each
 @pytest.mark.parametrize(("group", "stride", "size"), [(1, 1, 3), (2, 2, 3), (1, 2, 1), (1, 1, 1)])
 def test_an_image_alone_has_the_bits_it_has_in_a_batch(isa, group, stride, size) -> None:
     x, w = normal(3, 24, 30, 31).astype(BF16), in_pairs(normal(70, 24 // group, size, size), group)

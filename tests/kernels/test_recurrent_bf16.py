@@ -154,8 +154,8 @@ def test_forms(isa: int) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_threads_change_no_bit(kind: str) -> None:
-    """Rows are shared among threads, or of a single row the columns of a step's product."""
-    for batch, hidden in ((6, 40), (1, 725)):
+    """Rows are shared among threads, or of few rows the columns of a step's product."""
+    for batch, hidden in ((6, 40), (1, 725), (3, 725), (7, 725)):
         case = Case(kind, 4, batch, hidden)
         alone = case.run(threads=1)
         for threads in (2, 5):

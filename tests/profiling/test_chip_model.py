@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import re
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from ascend_ep.errors import AscendError
 from ascend_ep.profiling import chip_model
 from ascend_ep.profiling.msprof_files import op_statistic, op_summary, op_summary_header, write_csv_files
 from ascend_ep.profiling.profile import Profile
+from ascend_ep.profiling.work import Work
 
 CHIP = "Ascend910B3"
 
@@ -93,6 +96,33 @@ def test_commands(profile: Profile, capsys: pytest.CaptureFixture[str]) -> None:
     assert "model_time(us)" in summary.read_text().splitlines()[0]
     assert main(["export", str(profile.folder)]) == 0
     assert "model_" not in summary.read_text().splitlines()[0]
+    other = ["export", str(profile.folder), "--type=pytorch", "--model-time", f"--soc_version={CHIP}"]
+    assert main(other) == 1
+    assert "E10001" in capsys.readouterr().err
     for wrong in (["--model-time"], [f"--soc_version={CHIP}"], ["--model-time", "--soc_version=Ascend310P3"]):
         assert main(["analyze", str(profile.folder), *wrong]) == 1
     assert "E44009" in capsys.readouterr().err
+
+
+def test_nothing_limits_a_call_that_does_nothing(profile: Profile, rates: ChipRates) -> None:
+    """Of no rows and no bytes."""
+    site = next(iter(profile.sites.values()))[0]
+    idle = replace(site, work=Work(0, 0, 0), call=replace(site.call, inputs=(), outputs=()))
+    assert chip_model.call_columns(idle, rates) == [CHIP, "0.000", "N/A", "0.000", "0.000", "0.000"]
+
+
+@pytest.mark.parametrize("analyze", ["on", "kernel"])
+def test_msprofs_line(
+    profile: Profile, analyze: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / profile.folder.name
+    shutil.copytree(profile.folder, folder)
+    line = ["msprof", f"--analyze={analyze}", f"--output={folder}", f"--soc_version={CHIP}"]
+    assert main([*line, "--model-time=on"]) == 0
+    (summary,) = folder.rglob("op_summary*.csv")
+    assert "model_time(us)" in summary.read_text().splitlines()[0]
+    assert main([*line, "--model-time=yes"]) == 1
+    assert "The value must be on or off" in capsys.readouterr().err
+    if analyze == "on":
+        assert main([*line, "--model-time=on", "--type=db"]) == 1
+        assert "E10001" in capsys.readouterr().err

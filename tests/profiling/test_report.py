@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,11 +63,22 @@ def test_the_page(profile: Profile, tmp_path: Path) -> None:
     assert found["hit"].startswith(f"{RUNS} calls")
 
 
+@pytest.mark.parametrize("name", ["</script><b>", "<!--<script>", "<!-- -->", "]]>&lt;"])
+def test_names_are_no_markup(profile: Profile, tmp_path: Path, name: str) -> None:
+    """Of these, the second would keep the script from ending."""
+    process = profile.processes[0]
+    bounds = [replace(b, calls=tuple(replace(c, node=name) for c in b.calls)) for b in process.bounds]
+    write_report(Profile(tmp_path, [replace(process, bounds=bounds)]), MACHINE, tmp_path / "p.html")
+    before, _, rest = (tmp_path / "p.html").read_text().partition("const data = ")
+    (data,) = re.findall(r"\A(.*);$", rest.partition("\n")[0])
+    assert "<" not in data
+    assert {site[0] for site in json.loads(data)["timeline"]["sites"]} == {name}
+    assert before.count("<script>") == 1
+
+
 @pytest.mark.measures
 def test_a_million_calls(profile: Profile, tmp_path: Path) -> None:
     """The script is done within three seconds."""
-    from dataclasses import replace
-
     process = profile.processes[0]
     count = 333_334
     runs, calls = np.zeros(count, RUN_TYPE), np.zeros(3 * count, CALLS)
@@ -87,9 +99,11 @@ def test_of_a_bundle(small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["report", str(small), f"--output={target}", "--seconds=0.05"]) == 0
     assert capsys.readouterr().out == f"{target}\n"
     assert run_page(target)["texts"]["title"] == str(small)
+    assert main(["report", str(small), f"--output={target}", "--seconds=0"]) == 0
+    assert run_page(target)["hit"].startswith("1 calls")
     assert main(["report", str(tmp_path / "none.om")]) == 1
     assert main(["report", str(small), f"--output={tmp_path / 'no' / 'p.html'}", "--seconds=0.01"]) == 1
-    assert "can't write" in capsys.readouterr().err
+    assert f"no folder [{tmp_path / 'no'}]" in capsys.readouterr().err
 
 
 STACK = """File "/usr/lib/python3/site-packages/torch/nn/container.py", line 253, in forward

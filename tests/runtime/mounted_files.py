@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
+import functools
 import io
 import json
 import os
 import sys
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import onnx
 import onnx.parser
 
+import ascend_ep
 from ascend_ep import atomic_file
 from ascend_ep.cli import atc, om
 from ascend_ep.errors import AscendError
@@ -46,11 +50,23 @@ def say(name: str, **told: Any) -> None:
     print(json.dumps({"name": name, **told}), flush=True)
 
 
-def attempt(name: str, target: Path, outside: Path, content: bytes) -> None:
+def write_in_c(target: Path, content: bytes, whole: bool = True) -> None:
+    """As what C writes for users, by replaced_file.c. Raises OSError."""
+    acl = ctypes.CDLL(str(Path(ascend_ep.__file__).parent / "lib" / "libascendcl.so"), use_errno=True)
+    acl.asc_replace_begin.restype = acl.asc_replace_end.restype = ctypes.c_bool
+    replaced = (ctypes.c_void_p * 2000)()  # larger than the structure, which begins with its FILE
+    if acl.asc_replace_begin(replaced, str(target).encode()):
+        put = libc.fwrite(content, 1, len(content), ctypes.c_void_p(replaced[0]))
+        if acl.asc_replace_end(replaced, whole and put == len(content)):
+            return
+    raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+def attempt(name: str, target: Path, outside: Path, content: bytes, write: Any = atomic_file.write) -> None:
     """Writes the file, and says what is there then, and what is left in its folder."""
     error = ""
     try:
-        atomic_file.write(target, content)
+        write(target, content)
     except OSError as failed:
         error = str(failed.strerror)
     left = [p.name for p in (*target.parent.iterdir(), *outside.parent.iterdir()) if p.name.startswith(".")]
@@ -74,6 +90,27 @@ def in_turn(folder: Path) -> None:
     made.write_bytes(b"new")
     atomic_file.put(made, target)
     say("put", now=outside.read_bytes().decode(), made=made.exists())
+    (folder / "name").symlink_to(target)
+    made.write_bytes(b"newer")
+    atomic_file.put(made, folder / "name")
+    say(
+        "put over a link",
+        now=outside.read_bytes().decode(),
+        link=(folder / "name").is_symlink(),
+        there=(folder / "name").read_bytes().decode(),
+    )
+    target, outside = bound(folder, "g")
+    made.write_bytes(b"new")
+    with mock.patch("os.fchmod", side_effect=PermissionError(errno.EPERM, "Operation not permitted")):
+        atomic_file.copy(made, target)
+    say("of another owner", now=outside.read_bytes().decode())
+
+
+def in_c(folder: Path) -> None:
+    attempt("C: writable", *bound(folder, "ca"), bytes(100_000) + b"x", write_in_c)
+    attempt("C: shorter", *bound(folder, "cb", b"x" * 100), b"new", write_in_c)
+    attempt("C: read only", *bound(folder, "cc", flags=READ_ONLY), b"new", write_in_c)
+    attempt("C: not whole", *bound(folder, "cd"), b"half", functools.partial(write_in_c, whole=False))
 
 
 def commands(folder: Path) -> None:
@@ -116,6 +153,7 @@ def systems(folder: Path) -> None:
         outside.write_bytes(b"old")
         assert mount(outside, target, flags=BIND)
         attempt("mounted and full", target, outside, bytes(1 << 20))
+        attempt("C: mounted and full", target, outside, bytes(1 << 20), write_in_c)
     if mount("overlay", folder / "over", "overlay", data=layers):
         attempt("overlay", folder / "over" / "x", folder / "over" / "x", b"new")
         say("overlay below", now=(folder / "lower" / "x").read_text())
@@ -123,6 +161,7 @@ def systems(folder: Path) -> None:
     assert mount(folder / "fixed", folder / "fixed", flags=BIND | 16384)
     assert mount("none", folder / "fixed", flags=BIND | REMOUNT | READ_ONLY)
     attempt("writable in a folder that isn't", target, outside, b"new")
+    attempt("C: writable in a folder that isn't", target, outside, b"newer", write_in_c)
 
 
 if __name__ == "__main__":
@@ -130,5 +169,6 @@ if __name__ == "__main__":
     root.mkdir()
     assert mount("none", Path("/"), flags=16384 | (1 << 18))  # what is mounted here stays here
     in_turn(root)
+    in_c(root)
     systems(root)
     commands(root)

@@ -39,6 +39,8 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
         ("shorter", "new"),
         ("by a link", "new"),
         ("writable in a folder that isn't", "new"),
+        ("C: shorter", "new"),
+        ("C: writable in a folder that isn't", "newer"),
     ],
 )
 def test_a_mounted_file_is_written(told: Told, name: str, content: str) -> None:
@@ -49,12 +51,27 @@ def test_what_is_made_beside_it_goes_into_it(told: Told) -> None:
     assert told["put"] == {"now": "new", "made": False}
 
 
+def test_a_long_file_is_copied_whole(told: Told) -> None:
+    assert told["C: writable"] == {"error": "", "now": "\0" * 20, "size": 100_001, "left": []}
+
+
+def test_a_link_of_our_own_is_replaced(told: Told) -> None:
+    assert told["put over a link"] == {"now": "new", "link": False, "there": "newer"}
+
+
+def test_a_mode_that_only_the_owner_may_change(told: Told) -> None:
+    assert told["of another owner"] == {"now": "new"}
+
+
 def test_an_error_leaves_the_old_content(told: Told) -> None:
-    assert told["read only"] == {"error": "Read-only file system", "now": "old", "size": 3, "left": []}
+    for name in ("read only", "C: read only"):
+        assert told[name] == {"error": "Read-only file system", "now": "old", "size": 3, "left": []}
+    assert told["C: not whole"]["now"] == "old"
+    assert told["C: not whole"]["left"] == []
     assert told["an error in between"] == {"now": "old"}
 
 
-@pytest.mark.parametrize("name", ["full", "mounted and full"])
+@pytest.mark.parametrize("name", ["full", "mounted and full", "C: mounted and full"])
 def test_a_full_file_system_leaves_the_old_content(told: Told, name: str) -> None:
     if name not in told:
         pytest.skip("no file system in memory can be mounted")

@@ -17,10 +17,16 @@ from running import Running
 from served_models import put, rows, wide_rows
 
 from ascend_ep.cli.serve import export_profile
+from ascend_ep.errors import AscendError
 from ascend_ep.profiling.profile import open_profile
 from ascend_ep.runtime import tracing
 from ascend_ep.serving import profiles
+from ascend_ep.serving.execution.batch import Batch
+from ascend_ep.serving.execution.job import Job
+from ascend_ep.serving.execution.rules import BatchRules
 from ascend_ep.serving.http import page
+from ascend_ep.serving.repository.version import LoadedVersion
+from ascend_ep.serving.request import InferRequest
 from ascend_ep.serving.server import Server
 from ascend_ep.serving.settings import Settings
 
@@ -199,6 +205,80 @@ def test_what_cannot_be_written_costs_no_answer(server: Running, folder: Path) -
     folder.unlink()
     folder.mkdir()
     assert (folder / profiled(server, body())).is_dir()
+
+
+def failing_start(*given: object, **more: object) -> None:
+    raise AscendError("E40002", "no space left")
+
+
+def test_a_trace_that_cannot_begin_leaves_no_folder(
+    server: Running, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(tracing, "start", failing_start)
+        status, _, answer = server.ask("POST", INFER, body(), ASKS)
+    said = json.loads(answer)["parameters"]
+    assert (status, list(said)) == (200, ["ascend_profile_error"])
+    assert "can't be recorded" in said["ascend_profile_error"]
+    assert not list(folder.iterdir())
+    assert (folder / profiled(server, body())).is_dir()
+
+
+def test_why_a_trace_lacks_its_run_is_said(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first reason, though the files then hold no run either."""
+
+    def failing_stop() -> AscendError:
+        stop()
+        return AscendError("E40002", "no space left")
+
+    stop = tracing.stop
+    with monkeypatch.context() as patch:
+        patch.setattr(tracing, "stop", failing_stop)
+        patch.setattr(server.server.profiles, "_export", lambda folder: False)
+        _, _, answer = server.ask("POST", INFER, body(), ASKS)
+    assert "not all of it" in json.loads(answer)["parameters"]["ascend_profile_error"]
+
+
+def test_a_failure_before_the_queue_leaves_the_recorder_free(
+    server: Running, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(version: LoadedVersion, job: Job) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LoadedVersion, "submit", failing)
+        assert server.ask("POST", INFER, body(), ASKS)[0] == 500
+    assert (folder / profiled(server, body())).is_dir()
+
+
+def test_a_system_without_a_thread_to_write_with(
+    server: Running, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(profiles.ThreadPoolExecutor, "_adjust_thread_count", failing)
+        status, _, answer = server.ask("POST", INFER, body(), ASKS)
+    assert (status, b"E50006" in answer) == (503, True)
+    assert (folder / profiled(server, body())).is_dir()
+
+
+def test_a_batch_whose_first_client_is_gone(folder: Path) -> None:
+    """It is the other's profile then, who waits for it."""
+    x = {"x": np.ones((1, 8), np.float32)}
+    jobs = [Job(InferRequest("m", "", x), x, 1, lambda job, result: None) for _ in range(2)]
+    for job in jobs:
+        job.profile = profiles.RequestProfile(folder, lambda: None)
+    gone, waits = (job.profile for job in jobs)
+    assert gone
+    assert waits
+    gone.answered()
+    jobs[0].cancel()
+    rules = BatchRules((("x", ("N", 8)),), 8)
+    Batch(jobs, rules, rules.key_of(x)).execute(lambda inputs: [inputs["x"]])
+    assert (gone.folder, waits.error) == (None, None)
+    assert waits.folder is not None
 
 
 def test_a_server_that_is_profiled_as_a_whole(

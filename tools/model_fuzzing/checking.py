@@ -95,6 +95,8 @@ def _within(wanted: Array, got: Array, exact: Array, moved: Array) -> bool:
         return False
     if wanted.dtype.kind != "f":
         return not np.array_equal(exact, moved)
+    if not np.array_equal(np.isnan(got), np.isnan(wanted)):
+        return not np.array_equal(np.isnan(exact), np.isnan(moved))
     spread = float(np.abs(moved - exact).max(initial=0))
     apart = np.abs(got.astype(np.float64) - wanted.astype(np.float64))
     return bool(np.nanmax(apart, initial=0) <= 50 * spread)

@@ -117,6 +117,12 @@ def _first(case: Case, wanted: list[Any], got: list[Any], steps: int, close: flo
             mask = case.specified[i]
             if mask is None:
                 continue
+            if (
+                a.dtype.kind == "f"
+                and not np.isfinite(b).all()
+                and np.isfinite(a[np.broadcast_to(mask, a.shape)]).all()
+            ):
+                return f"y{i}: what isn't specified isn't finite, which spreads through the next layer"
             if a.shape == b.shape:
                 a, b = (np.where(mask, x, np.zeros_like(x)) for x in (a, b))
         if said := difference(a, b, steps, close):

@@ -162,7 +162,8 @@ def lower_slice(node: NodeView, b: PlanBuilder) -> None:
         return
     for axis, start, step in _slice_arguments(node, x.rank):
         offset = offset + _slice_start(start, x.dims[axis], step) * strides[axis]
-        strides[axis] = strides[axis] * step
+        if static(target.dims[axis]) != 1:  # a step beyond the axis would leave 64 bits
+            strides[axis] = strides[axis] * step
     _hand_on(b, target, b.view(x, target.dims, offset, strides))
 
 

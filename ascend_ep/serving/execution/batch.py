@@ -74,7 +74,8 @@ class Batch:
         whole = len(jobs) == 1 and padded == rows
         feed = jobs[0].inputs if whole else _assembled(jobs, padded)
         assembled = _clock()
-        outputs = recorded(run, next((job.profile for job in jobs if job.profile), None))(feed)
+        profile = next((job.profile for job in jobs if job.profile and not job.finished), None)
+        outputs = recorded(run, profile)(feed)
         ran = _clock()
         outcomes: list[Outcome] = [outputs] if whole else _cut(outputs, jobs, padded)
         cut = _clock()

@@ -23,7 +23,8 @@ static int32_t read_weights(const asc_call *call, conv *c) {
     c->vnni2 = w->layout == ASC_LAYOUT_VNNI2_32;
     c->group_depth = c->vnni2 ? asc_ceil_div(c->group_in, 2) : c->group_in;
     c->depth = c->group_depth * c->groups;
-    if (c->vnni2 && c->epilogue.activation == ASC_ACTIVATION_GELU) c->epilogue.activation = EPILOGUE_GELU_COARSE;
+    if (c->vnni2 && c->y_narrow && c->epilogue.activation == ASC_ACTIVATION_GELU)
+        c->epilogue.activation = EPILOGUE_GELU_COARSE;
     ASC_REQUIRE(call, c->vnni2 == (w->dtype == ASC_BFLOAT16), "conv_last: pairs are of bfloat16");
     if (conv_is_channelwise(c)) {
         ASC_REQUIRE(
