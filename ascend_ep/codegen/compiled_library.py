@@ -91,7 +91,7 @@ def compile_object(
     optimize = "-O0" if sanitize else f"-O{source.optimize}"
     flags = ["-c", *COMMON_FLAGS, optimize, *flags_of(level), *_sanitizing(sanitize)]
     flags += [f"-DASC_PART={link}"] if link else []
-    if source.looks_up and level.startswith("avx512"):
+    if source.looks_up and "-mprefer-vector-width=512" in flags:
         flags.append("-fno-schedule-insns")  # tables stay in registers, which chains side by side would take
     return _cached(source.text, flags, "o", cache)[0]
 

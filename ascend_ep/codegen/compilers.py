@@ -15,12 +15,13 @@ from functools import cache
 from ascend_ep.errors import AscendError
 
 #: ISA level -> flags; the levels and their meaning are those of CMakeLists.txt, except that generated code
-#: uses no instructions of bfloat16's: avx512bf16 is the same code as avx512.
+#: uses no instructions of bfloat16's and no tiles: avx512bf16 and amx are the same code as avx512.
 ISA_FLAGS: dict[str, tuple[str, ...]] = {
     "baseline": ("-march=x86-64-v2",),
     "avx2": ("-march=x86-64-v3",),
     "avx512": ("-march=x86-64-v4", "-mprefer-vector-width=512"),
     "avx512bf16": ("-march=x86-64-v4", "-mprefer-vector-width=512"),
+    "amx": ("-march=x86-64-v4", "-mprefer-vector-width=512"),
 }
 #: Expensive optimisations are those of -O2; -O1 needs them to contract, which every level must do alike.
 COMMON_FLAGS = (

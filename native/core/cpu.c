@@ -7,12 +7,14 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 #include "cpu.h"
 #include "kernel.h"
 
-static const char *const NAMES[ASC_ISA_COUNT] = {"baseline", "avx2", "avx512", "avx512bf16"};
+static const char *const NAMES[ASC_ISA_COUNT] = {"baseline", "avx2", "avx512", "avx512bf16", "amx"};
 
 const char *asc_isa_name(int32_t isa) {
     return isa >= 0 && isa < ASC_ISA_COUNT ? NAMES[isa] : NULL;
@@ -38,14 +40,32 @@ static int has_sha_ni(void) { /* nor has GCC 12 */
     return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_SHA);
 }
 
+/* Whether the CPU has tiles of 16 rows of 64 bytes, eight of them, of bfloat16 and of bytes. */
+static int has_amx(void) {
+    enum { BF16 = 1 << 22, TILE = 1 << 24, INT8 = 1 << 25, ALL = BF16 | TILE | INT8 };
+    unsigned a, b, c, d;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & ALL) != ALL) return 0;
+    return __get_cpuid_count(0x1d, 1, &a, &b, &c, &d) && b >> 16 == 8 && (b & 0xffff) == 64 && (c & 0xffff) == 16;
+}
+
+/* Whether this process may use them. The system keeps no room for tiles until it is asked, once: Linux from 5.16 on.
+ * Older ones, filters of system calls and some sandboxes refuse. */
+static int may_use_amx(void) {
+    enum { GET_PERMISSION = 0x1022, ASK_PERMISSION = 0x1023, TILE_DATA = 18 };
+    uint64_t allowed = 0;
+    if (syscall(SYS_arch_prctl, ASK_PERMISSION, TILE_DATA) != 0) return 0;
+    return syscall(SYS_arch_prctl, GET_PERMISSION, &allowed) == 0 && (allowed >> TILE_DATA & 1);
+}
+
 static uint32_t ask_cpu(void) {
     __builtin_cpu_init();
     int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
     int avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                  __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     int bf16 = avx512 && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni");
+    int amx = bf16 && has_amx() && may_use_amx();
     return 1u << ASC_ISA_BASELINE | (uint32_t)avx2 << ASC_ISA_AVX2 | (uint32_t)avx512 << ASC_ISA_AVX512 |
-           (uint32_t)bf16 << ASC_ISA_AVX512BF16 | (uint32_t)has_sha_ni() << SHA_NI;
+           (uint32_t)bf16 << ASC_ISA_AVX512BF16 | (uint32_t)amx << ASC_ISA_AMX | (uint32_t)has_sha_ni() << SHA_NI;
 }
 #else
 static uint32_t ask_cpu(void) {

@@ -15,6 +15,9 @@ const asc_kernel *asc_kernel_rows(int32_t isa, uint32_t *count) {
 #if defined(ASC_HAVE_avx512bf16)
         case ASC_ISA_AVX512BF16: return asc_kernels_avx512bf16(count);
 #endif
+#if defined(ASC_HAVE_amx)
+        case ASC_ISA_AMX: return asc_kernels_amx(count);
+#endif
         default: *count = 0; return NULL;
     }
 }

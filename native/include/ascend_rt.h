@@ -343,15 +343,16 @@ typedef struct asc_constraint {
 ASC_API uint32_t asc_abi_version(void);
 ASC_API const char *asc_version(void);
 
-/* ISA levels, lowest first. ASCEND_EP_CPU= (baseline, avx2, avx512, avx512bf16, neon) forces one. */
+/* ISA levels, lowest first. ASCEND_EP_CPU= (baseline, avx2, avx512, avx512bf16, amx, neon) forces one. */
 #define ASC_ISA_BASELINE 0
 #define ASC_ISA_AVX2 1
 #define ASC_ISA_AVX512 2
 #define ASC_ISA_AVX512BF16 3
-#define ASC_ISA_COUNT 4
+#define ASC_ISA_AMX 4
+#define ASC_ISA_COUNT 5
 ASC_API const char *asc_isa_name(int32_t isa);     /* NULL when there is no such level */
 ASC_API int32_t asc_isa_by_name(const char *name); /* -1 when there is none */
-ASC_API int32_t asc_isa_supported(int32_t isa);    /* compiled in, and this CPU has it */
+ASC_API int32_t asc_isa_supported(int32_t isa);    /* compiled in, and this CPU and its system have it */
 ASC_API int32_t asc_isa_current(void); /* the level in use; a pure function of CPU flags and ASCEND_EP_CPU */
 
 ASC_API uint64_t asc_dtype_bytes(int32_t dtype); /* 0 for strings and unknown types */

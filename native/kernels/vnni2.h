@@ -1,7 +1,8 @@
 /* vnni2.h - two neighbouring bfloat16 along K in the 32 bits of one float: what a product reads at a time.
  *
  * A pair's first element is in its low half, as in memory. Sums are float32; the products of a pair are added
- * one after the other, the second first, as vdpbf16ps does. Subnormal bfloat16 may count as zero.
+ * one after the other, the second first, as vdpbf16ps does. Subnormal bfloat16 may count as zero. Tiles of AMX add up
+ * the first and the second products of 16 pairs apart (matmul/gemm_tiles.h).
  */
 #ifndef ASC_KERNELS_VNNI2_H
 #define ASC_KERNELS_VNNI2_H

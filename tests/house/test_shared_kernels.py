@@ -1,7 +1,7 @@
-"""Kernels whose code doesn't depend on AVX512-BF16 are compiled once for both upper levels (CMakeLists.txt).
+"""Kernels that use neither AVX512-BF16 nor AMX are compiled once for the upper levels (CMakeLists.txt).
 
-The options of the two levels differ in two macros of the compiler. A file that neither names one nor
-includes one that does is the same text at both, but for the names that ASC_FN gives.
+The options of two neighbouring levels differ in a few macros of the compiler. A file that neither names
+one nor includes one that does is the same text at both, but for the names that ASC_FN gives.
 """
 
 from __future__ import annotations
@@ -9,15 +9,19 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from test_circles import Graph, include_graph
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-MACRO = re.compile(r"__AVX512(BF16|VNNI)__")
+#: What a level has beyond the one below it: the list of its files, the macros they name, its own options.
+BF16 = ("bf16_sources", re.compile(r"__AVX512(BF16|VNNI)__"), "avx512bf16", "avx512")
+AMX = ("amx_sources", re.compile(r"__AMX_?TILE__"), "amx", "avx512bf16")
+LEVELS = pytest.mark.parametrize(("sources", "macro", "level", "below"), [BF16, AMX], ids=["bf16", "amx"])
 
 
-def listed() -> list[str]:
-    """The files that CMake compiles for each of the two levels, below native/kernels and without `.c`."""
-    found = re.search(r"set\(bf16_sources\s([^)]*)\)", (ROOT / "CMakeLists.txt").read_text())
+def listed(sources: str) -> list[str]:
+    """The files that CMake compiles anew for a level, below native/kernels and without `.c`."""
+    found = re.search(rf"set\({sources}\s?([^)]*)\)", (ROOT / "CMakeLists.txt").read_text())
     assert found
     return found[1].split()
 
@@ -29,27 +33,37 @@ def reaching(graph: Graph, named: set[str]) -> set[str]:
     return named
 
 
-def dependent(files: list[Path]) -> set[str]:
-    named = {file.name for file in files if MACRO.search(file.read_text())}
+def dependent(files: list[Path], macro: re.Pattern[str]) -> set[str]:
+    named = {file.name for file in files if macro.search(file.read_text())}
     return {name for name in reaching(include_graph(files), named) if name.endswith(".c")}
 
 
-def test_files_are_compiled_twice_when_their_text_differs() -> None:
+@LEVELS
+def test_files_are_compiled_twice_when_their_text_differs(
+    sources: str, macro: re.Pattern[str], level: str, below: str
+) -> None:
     files = [
         p for folder in ("kernels", "core", "include") for p in (ROOT / "native" / folder).rglob("*.[ch]")
     ]
     kernels = {p.name: str(p.relative_to(ROOT / "native/kernels")) for p in files if "kernels" in p.parts}
-    assert sorted(listed()) == sorted(
-        kernels[name].removesuffix(".c") for name in dependent(files) & kernels.keys()
+    assert sorted(listed(sources)) == sorted(
+        kernels[name].removesuffix(".c") for name in dependent(files, macro) & kernels.keys()
     )
 
 
-def test_the_options_differ_in_what_is_looked_for() -> None:
+@LEVELS
+def test_the_options_differ_in_what_is_looked_for(
+    sources: str, macro: re.Pattern[str], level: str, below: str
+) -> None:
     options = re.search(
-        r"set\(flags_avx512bf16 \$\{flags_avx512\} ([^)]*)\)", (ROOT / "CMakeLists.txt").read_text()
+        rf"set\(flags_{level} \$\{{flags_{below}\}} ([^)]*)\)", (ROOT / "CMakeLists.txt").read_text()
     )
+    wanted = {
+        "avx512bf16": {"-mavx512bf16", "-mavx512vnni"},
+        "amx": {"-mamx-tile", "-mamx-bf16", "-mamx-int8"},
+    }
     assert options
-    assert {option.removeprefix("-mavx512").upper() for option in options[1].split()} == {"BF16", "VNNI"}
+    assert set(options[1].split()) == wanted[level]
 
 
 def test_planted_files(tmp_path: Path) -> None:
@@ -60,4 +74,4 @@ def test_planted_files(tmp_path: Path) -> None:
         "d.c": "int x;",
     }.items():
         (tmp_path / name).write_text(text)
-    assert dependent(list(tmp_path.iterdir())) == {"c.c"}
+    assert dependent(list(tmp_path.iterdir()), BF16[1]) == {"c.c"}

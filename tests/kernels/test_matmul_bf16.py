@@ -81,6 +81,17 @@ def test_a_row_alone_and_threads_change_no_bit(isa: int) -> None:
 
 
 @isa_each
+@pytest.mark.parametrize(("m", "n", "k"), [(83, 20, 40), (49, 70, 2401), (147, 33, 4800)])
+def test_rows_alone_have_the_bits_of_all(isa: int, m: int, n: int, k: int) -> None:
+    """Heights that tiles cut into blocks which overlap, columns that other kernels take, several blocks of K."""
+    rng = np.random.default_rng(4)
+    a, b = normal(rng, m, k), Pairs32(normal(rng, k, n))
+    whole = matmul(a, b, isa=isa)
+    for rows in (slice(0, 1), slice(15, 18), slice(m - 20, m), slice(7, 7 + 40)):
+        np.testing.assert_array_equal(matmul(a[rows], b, isa=isa), whole[rows])
+
+
+@isa_each
 def test_special_values(isa: int) -> None:
     a, b = np.ones((3, 40), np.float32), np.ones((40, 33), np.float32)
     a[0, 7], a[1, 8], b[9, 5] = np.nan, np.inf, -np.inf

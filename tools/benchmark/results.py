@@ -55,7 +55,7 @@ def this_machine() -> dict[str, Any]:
     """What ratios depend on: the kind of CPU and how many of them."""
     fields = _cpu_fields()
     flags = fields.get("flags", "").split()
-    wanted = ("avx2", "avx512f", "avx512_bf16", "avx512_vnni")
+    wanted = ("avx2", "avx512f", "avx512_bf16", "avx512_vnni", "amx_bf16", "amx_int8")
     return {
         "architecture": platform.machine(),
         "cpu": fields.get("model name", platform.processor()),

@@ -78,24 +78,13 @@ typedef struct target {
     int64_t step; /* bytes from a position to the next */
 } target;
 
-/* Positions [from, to) of a line, of columns [col, col + n) of a group; `row` describes the line's windows. */
-static void run_strip(const job *j, const qgemm *row, int64_t group, int64_t col, int64_t n, int64_t count, target t) {
-    const qconv *c = j->c;
-    const requantiser *r = &j->requantiser;
+/* `count` positions of a line, of the columns [col, col + n), each channel apart; `row` describes their windows. */
+static void run_apart(const job *j, const qgemm *row, int64_t col, int64_t n, int64_t count, target t) {
     int32_t sums[QGEMM_ROWS * QGEMM_COLUMNS];
-    int64_t first = group * (c->outputs / c->groups) + col;
-    for (int64_t i = 0; i < count;) {
-        int64_t tiles = asc_ceil_div(count - i, QGEMM_ROWS), rows = asc_ceil_div(count - i, tiles);
-        if (c->apart)
-            ASC_FN(qconv_apart)(c, row->a + i * row->a_row, row->b, r->b_zero, col, rows, sums);
-        else
-            ASC_FN(qgemm_tile)(row, i, (int)rows, col, sums);
-        int32_t row_sums[QGEMM_ROWS];
-        int sums_rows = r->b_zero && !c->apart;
-        for (int64_t k = 0; k < rows && sums_rows; k++) row_sums[k] = ASC_FN(qgemm_row_sum)(row, i + k, c->length);
-        ASC_FN(requantise)(r, sums, sums_rows ? row_sums : NULL, rows, c->apart ? col : first, n, t.out + i * t.step,
-                           t.step);
-        i += rows;
+    for (int64_t i = 0, rows; i < count; i += rows) {
+        rows = asc_ceil_div(count - i, asc_ceil_div(count - i, QGEMM_ROWS));
+        ASC_FN(qconv_apart)(j->c, row->a + i * row->a_row, row->b, j->requantiser.b_zero, col, rows, sums);
+        ASC_FN(requantise)(&j->requantiser, sums, NULL, rows, col, n, t.out + i * t.step, t.step);
     }
 }
 
@@ -110,20 +99,35 @@ static void store_planes(const asc_call *call, const qconv *c, const char *stage
         for (int64_t i = 0; i < count; i++) ((int32_t *)y)[k * c->positions + i] = from[i * QGEMM_COLUMNS + k];
 }
 
-static void run_line(const asc_call *call, const job *j, qgemm *g, int64_t image, int64_t group, int64_t line,
-                     int64_t col, int32_t worker) {
+/* Lines [line, line + lines) of an image, of the columns of a group from `col` on; with planes of channels only one. */
+static void run_lines(const asc_call *call, const job *j, qgemm *g, int64_t image, int64_t group, int64_t line,
+                      int64_t lines, int64_t col, int32_t worker) {
     const qconv *c = j->c;
-    int64_t element = (int64_t)asc_dtype_bytes(call->out[0].dtype), at = line * c->line, left = c->positions - at;
-    int64_t count = left < c->line ? left : c->line, columns = c->apart ? c->channels : c->outputs / c->groups;
-    int64_t n = columns - col < QGEMM_COLUMNS ? columns - col : QGEMM_COLUMNS;
-    int64_t channel = c->apart ? col : group * columns + col;
+    int64_t element = (int64_t)asc_dtype_bytes(call->out[0].dtype), at = line * c->line;
+    int64_t count = asc_least(c->line, c->positions - at), columns = c->apart ? c->channels : c->outputs / c->groups;
+    int64_t n = asc_least(columns - col, QGEMM_COLUMNS), channel = c->apart ? col : group * columns + col;
     char *y = (char *)call->out[0].data + image * c->outputs * c->positions * element;
     target t = {y + (at * c->outputs + channel) * element, c->outputs * element};
     if (!c->y_last)
         t = (target){(char *)part(call, note_of(call)->stages) + worker * note_of(call)->stage_bytes,
                      QGEMM_COLUMNS * element};
     g->a = j->images + image * c->image_bytes + line * c->line_step + (c->apart ? 0 : group * c->fan_in);
-    run_strip(j, g, group, col, n, count, t);
+    if (c->apart) {
+        run_apart(j, g, col, n, count, t);
+    } else {
+        qgemm_strip s = {.g = g, .requantiser = &j->requantiser, .lines = lines, .rows = count};
+        if (c->flat) { /* lines go on from one to the next */
+            s.rows = asc_least(lines * c->line, c->positions - at);
+            s.lines = 1;
+        }
+        s.a_line = c->line_step;
+        s.first = group * columns;
+        s.out = t.out;
+        s.step = t.step;
+        s.out_line = c->line * t.step;
+        s.length = c->length;
+        ASC_FN(qgemm_strip_run)(&s, col, n);
+    }
     if (!c->y_last) store_planes(call, c, t.out, count, n, y + (channel * c->positions + at) * element);
 }
 
@@ -140,9 +144,12 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
     g.vnni4 = c->vnni4;
     g.b_panel = c->n_segments * c->vnni4 * 4 * QGEMM_PANEL;
     g.b = (const int8_t *)call->in[Q_B].data + group * asc_ceil_div(columns, QGEMM_PANEL) * g.b_panel;
+    int64_t at_once = c->apart || !c->y_last ? 1 : to - from;
+    to = asc_least(to, c->lines);
     for (int64_t col = 0; col < columns; col += QGEMM_COLUMNS)
-        for (int64_t line = from; line < to && line < c->lines; line++)
-            run_line(call, j, &g, image, group, line, col, worker);
+        for (int64_t line = from; line < to; line += at_once)
+            run_lines(call, j, &g, image, group, line, asc_least(at_once, to - line), col, worker);
+    ASC_FN(qgemm_strips_end)();
 }
 
 static void find_segments(const qconv *c, int64_t *segments) {

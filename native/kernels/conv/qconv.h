@@ -21,6 +21,7 @@ typedef struct qconv {
     int64_t n_segments, length, vnni4;
     /* Output positions as lines of neighbours whose windows are stride[1] * channels bytes apart */
     int64_t lines, line, positions, line_step;
+    int flat; /* a line's last window is as far from the next line's first as from the one before it */
 } qconv;
 
 int32_t ASC_FN(qconv_read)(const asc_call *call, qconv *c);

@@ -103,11 +103,11 @@ int32_t ASC_FN(qconv_read)(const asc_call *call, qconv *c) {
     if ((code = read_axes(call, c, spatial)) || (code = read_weights(call, c))) return code;
     ASC_REQUIRE(call, span_image(c), "qconv: the image is too large");
     look_in_place(call, c);
-    int flat = c->padded[1] * c->stride[0] == c->out[1] * c->stride[1];
+    c->flat = c->padded[1] * c->stride[0] == c->out[1] * c->stride[1];
     c->positions = c->out[0] * c->out[1];
-    c->line = flat ? 8 * QGEMM_ROWS : c->out[1];
-    c->lines = flat ? (c->positions + c->line - 1) / c->line : c->out[0];
-    c->line_step = flat ? c->line * c->stride[1] * c->channels : c->stride[0] * c->padded[1] * c->channels;
+    c->line = c->flat ? 8 * QGEMM_ROWS : c->out[1];
+    c->lines = c->flat ? (c->positions + c->line - 1) / c->line : c->out[0];
+    c->line_step = c->flat ? c->line * c->stride[1] * c->channels : c->stride[0] * c->padded[1] * c->channels;
     return ASC_FN(requantiser_check)(call, c->outputs);
 }
 

@@ -3,11 +3,12 @@
 #include "chunks.h"
 #include "float16.h"
 #include "gemm_pack.h"
-#include "gemm_place.h"
+#include "gemm_tiles.h"
 #include "norm/norm_pass.h"
 
 int64_t ASC_FN(gemm_scratch_bytes)(int64_t rows, int64_t k_block) {
     int64_t panels, floats, bytes;
+    if (!asc_add_ok(k_block, GEMM_TILES_PAIRS, &k_block)) return 0; /* of which tiles read whole ones */
     if (!asc_mul_ok(rows, k_block, &floats) || !asc_mul_ok(GEMM_GROUP * GEMM_PANEL + 16, k_block, &panels)) return 0;
     if (!asc_add_ok(floats, panels, &floats) || !asc_add_ok(floats, 64, &floats) ||
         !asc_mul_ok(floats, sizeof(float), &bytes))
@@ -64,11 +65,22 @@ static void pack_tile(const gemm_rows_block *k, int64_t row, int64_t rows, float
     }
 }
 
+/* A row as tiles of pairs read it, of the block's columns. */
+static void pack_line(const gemm_rows_block *k, int64_t row, float *out, float *room) {
+    const gemm *g = k->g;
+    if (!g->rounds && g->a_k == 1)
+        memcpy(out, g->a + row * g->a_row + k->k0, (size_t)k->k * sizeof *out);
+    else
+        pack_tile(k, row, 1, out, room);
+    for (int64_t i = k->k; i < k->a_line; i++) out[i] = 0;
+}
+
 static void pack_rows(const gemm_rows_block *k, gemm_scratch *scratch, float *out, float *room) {
     const gemm *g = k->g;
     int same = scratch->packed == g->a && scratch->row == k->row && scratch->rows == k->rows;
     if (same && scratch->k == k->k0 && scratch->k_end == k->k0 + k->k) return;
-    for (int64_t tiles = tile_count(k->rows), t = 0; t < tiles; t++) {
+    for (int64_t i = 0; i < k->rows && k->a_line; i++) pack_line(k, k->row + i, out + i * k->a_line, room);
+    for (int64_t tiles = tile_count(k->rows), t = 0; t < tiles && !k->a_line; t++) {
         int64_t from = tile_start(k->rows, tiles, t), rows = tile_start(k->rows, tiles, t + 1) - from;
         pack_tile(k, k->row + from, rows, out + from * k->k, room);
     }
@@ -212,8 +224,39 @@ static const float *after_panel(const gemm_rows_block *k, int64_t p, int64_t pan
     return k_end < g->k ? g->b + k_end * line : g->prefetch;
 }
 
+/* The same by tiles of pairs. */
+static void run_tiles(const gemm *g, int64_t row, int64_t rows, int64_t panel, int64_t panel_end,
+                      gemm_scratch *scratch) {
+    int64_t group = rows <= GEMM_TILES_PAIRS ? GEMM_TILES_PANELS : 1, k0 = g->k_from;
+    ASC_FN(gemm_tiles_begin)(rows);
+    do {
+        gemm_rows_block k = {.g = g, .row = row, .rows = rows, .k0 = k0, .k = asc_least(g->k_block, g->k_to - k0)};
+        k.a = (float *)(scratch + 1);
+        k.a_line = gemm_tiles_line(k.k);
+        if (!g->rounds && g->a_k == 1 && k.k % GEMM_TILES_PAIRS == 0) {
+            k.a = g->a + row * g->a_row + k0;
+            k.a_line = g->a_row;
+        } else {
+            pack_rows(&k, scratch, (float *)(scratch + 1), (float *)(scratch + 1) + rows * k.a_line);
+        }
+        for (int64_t p = panel, panels; p < panel_end; p += panels) {
+            panels = asc_least(group, panel_end - p);
+            const float *b = find_panels(&k, p, panels, NULL);
+            k.next = after_panel(&k, p + panels - 1, panel, panel_end);
+            ASC_FN(gemm_tiles_run)(&k, p, panels, b);
+        }
+        k0 += k.k;
+    } while (k0 < g->k_to);
+    ASC_FN(gemm_tiles_end)();
+    if (g->streams) finish_streams();
+}
+
 void ASC_FN(gemm_block)(const gemm *g, int64_t row, int64_t rows, int64_t panel, int64_t panel_end,
                         gemm_scratch *scratch) {
+    if (g->vnni2 && ASC_FN(gemm_has_tiles)()) {
+        run_tiles(g, row, rows, panel, panel_end, scratch);
+        return;
+    }
     float *a_tiles = (float *)(scratch + 1);
     int64_t k0 = g->k_from;
     gemm_pending room, *pending = ASC_FN(gemm_pending_begin)(g, &room);

@@ -71,7 +71,7 @@ static inline int64_t gemm_line(const gemm *g) {
  * at once, of which few leave room for longer blocks. */
 static inline int64_t gemm_k_block(int64_t k, int64_t rows) {
     int64_t most = rows < GEMM_MANY_ROWS ? 2944 : ASC_K_BLOCK, blocks = (k + most - 1) / most;
-    return blocks <= 1 ? k : ((k + blocks - 1) / blocks + 7) / 8 * 8;
+    return blocks <= 1 ? k : ((k + blocks - 1) / blocks + 15) / 16 * 16;
 }
 
 /* Most rows of A that a worker packs at once: a quarter of L2, up to half of it for ten tiles, or more when B must be

@@ -187,6 +187,10 @@ static void zip_lines(const float *from, int64_t k_stride, int64_t lanes, int64_
 void ASC_FN(gemm_interleave_vnni2)(const float *from, int64_t lane_stride, int64_t k_stride, int64_t lanes, int64_t k,
                                    int64_t width, float *room, float *out) {
     int64_t pairs = (k + 1) / 2;
+    if (width == 1 && k_stride == 1) {
+        vnni2_from(from, k, out);
+        return;
+    }
     if (lane_stride == 1 && k_stride != 1) {
         zip_lines(from, k_stride, lanes, k, width, out);
         return;

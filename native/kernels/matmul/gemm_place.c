@@ -137,6 +137,19 @@ static int look_ahead(const gemm_rows_block *k, const gemm_place *at, gemm_tile 
     return adds || writes;
 }
 
+void ASC_FN(gemm_end_sums)(const gemm_rows_block *k, float *sums, int64_t width, int64_t row, int64_t rows,
+                           int64_t col) {
+    const gemm *g = k->g;
+    int64_t cols = g->n - col;
+    int last = k->k0 + k->k == g->k;
+    if (g->gated) {
+        ASC_FN(gemm_store_gated)(g, sums, width, row, rows, col, cols);
+        return;
+    }
+    epilogue_rows done = epilogue_in_place(sums, width, rows, asc_least(cols, width));
+    store_tile(g, last ? &g->epilogue : &PLAIN, &done, row, col, last && cols >= width);
+}
+
 void ASC_FN(gemm_place_run)(const gemm_rows_block *k, const gemm_place *at, const float *a, int64_t a_step,
                             const float *b, const char *fetch, int64_t fetch_step) {
     const gemm *g = k->g;
@@ -183,10 +196,5 @@ void ASC_FN(gemm_place_run)(const gemm_rows_block *k, const gemm_place *at, cons
         leave_end(g, p, row, rows, col);
         return;
     }
-    if (g->gated) {
-        ASC_FN(gemm_store_gated)(g, edge, width, row, rows, col, cols);
-        return;
-    }
-    epilogue_rows sums = epilogue_in_place(edge, width, rows, asc_least(cols, width));
-    if (aside) store_tile(g, last ? &g->epilogue : &PLAIN, &sums, row, col, last && cols >= width);
+    if (aside) ASC_FN(gemm_end_sums)(k, edge, width, row, rows, col);
 }

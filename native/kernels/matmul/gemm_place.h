@@ -22,7 +22,8 @@ typedef struct gemm_rows_block {
     gemm_pending *pending; /* NULL: tiles end on their own */
     int64_t row, rows;
     int64_t k0, k;
-    const float *a; /* packed tiles, panels, or one row as it is */
+    const float *a; /* packed tiles, panels, or one row as it is; for gemm_tiles.h rows `a_line` apart */
+    int64_t a_line;
     int64_t b_step, b_panel;
     int fp16;          /* what the tiles read of B is float16 */
     const float *next; /* the panels after these, fetched while these are multiplied; NULL: none, or not ready */
@@ -39,6 +40,11 @@ gemm_pending *ASC_FN(gemm_pending_begin)(const gemm *g, gemm_pending *room);
 
 /* Ends the tile that is pending, if any, on its own. `p` may be NULL. */
 void ASC_FN(gemm_pending_end)(const gemm *g, gemm_pending *p);
+
+/* Ends sums of a block of K that lie aside, in rows of `width` floats: they go to the output, of which the first is
+ * element [row, col], as what becomes of them if K ends with the block. */
+void ASC_FN(gemm_end_sums)(const gemm_rows_block *k, float *sums, int64_t width, int64_t row, int64_t rows,
+                           int64_t col);
 
 /* Multiplies a tile and ends it, or leaves that to the next one. */
 void ASC_FN(gemm_place_run)(const gemm_rows_block *k, const gemm_place *at, const float *a, int64_t a_step,

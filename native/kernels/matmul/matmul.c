@@ -24,6 +24,7 @@
  * floats: asc_matmul_floats
  */
 #include "chunks.h"
+#include "gemm_tiles.h"
 #include "matmul_problem.h"
 
 #define FAR_BYTES (2 << 20) /* of an output of which L2 keeps little from one panel to the next */
@@ -74,6 +75,7 @@ static int64_t b_batch(const matmul_problem *p, int64_t batch) {
 
 /* Whether few columns meet many rows (gemm_small_n.c). */
 static int is_narrow(const gemm *g) {
+    if (g->vnni2 && ASC_FN(gemm_has_tiles)()) return 0;
     return !g->gated && !g->norm.scale && g->n <= GEMM_SMALL_N && g->m >= GEMM_SMALL_N_LEAST;
 }
 

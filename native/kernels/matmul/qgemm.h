@@ -52,6 +52,33 @@ typedef struct requantiser {
 void ASC_FN(requantise)(const requantiser *r, const int32_t *sums, const int32_t *row_sums, int64_t rows, int64_t col,
                         int64_t n, void *out, int64_t step);
 
+/* Rows of A in lines, as a convolution has them, or in one, and the results of a strip of columns. */
+typedef struct qgemm_strip {
+    const qgemm *g; /* whose `a` is the first line's first row */
+    const requantiser *requantiser;
+    int64_t lines, rows; /* lines, and rows of each */
+    int64_t a_line;      /* bytes from a line to the next */
+    int64_t first;       /* the requantiser's column of the product's first */
+    char *out;           /* of the strip's first column; rows are `step` bytes apart, lines `out_line` */
+    int64_t step, out_line;
+    const int32_t *row_sums; /* of the lines' rows; NULL: found here, of `length` bytes of each segment, where needed */
+    int64_t length;
+} qgemm_strip;
+
+/* Columns [col, col + n) of the product, up to QGEMM_COLUMNS; col is a multiple of that. */
+void ASC_FN(qgemm_strip_run)(const qgemm_strip *s, int64_t col, int64_t n);
+
+/* What becomes of the sums of some rows of a line, in rows of QGEMM_COLUMNS. */
+void ASC_FN(qgemm_strip_end)(const qgemm_strip *s, int64_t line, int64_t row, int64_t rows, int64_t col, int64_t n,
+                             const int32_t *sums);
+
+/* The same as qgemm_strip_run by tiles of AMX, if this level has them and the product is one for them; whether it was.
+ */
+int ASC_FN(qgemm_strip_tiles)(const qgemm_strip *s, int64_t col, int64_t n);
+
+/* Gives back the tiles that strips of this thread have used. */
+void ASC_FN(qgemm_strips_end)(void);
+
 /* Operands that integer products share, in this order; those of index 2 and up may be absent.
  *   SUMS    int32 [columns], sums of B's columns as they are stored; needed when B is in VNNI4_32
  *   A_ZERO  one element of A's type;  B_ZERO  of B's type, one or [columns]

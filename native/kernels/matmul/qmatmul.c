@@ -203,20 +203,6 @@ static void locate(const problem *p, int64_t batch, int64_t *a, int64_t *b) {
     }
 }
 
-/* Rows [row, end) of one strip of columns. */
-static void run_strip(const qgemm *g, const requantiser *r, const int32_t *row_sums, int64_t row, int64_t end,
-                      int64_t col, char *y) {
-    int32_t sums[QGEMM_ROWS * QGEMM_COLUMNS];
-    int64_t element = (int64_t)asc_dtype_bytes(r->dtype), n = g->n - col < QGEMM_COLUMNS ? g->n - col : QGEMM_COLUMNS;
-    while (row < end) {
-        int64_t tiles = asc_ceil_div(end - row, QGEMM_ROWS), rows = asc_ceil_div(end - row, tiles);
-        ASC_FN(qgemm_tile)(g, row, (int)rows, col, sums);
-        ASC_FN(requantise)(r, sums, row_sums ? row_sums + row : NULL, rows, col, n, y + (row * g->n + col) * element,
-                           g->n * element);
-        row += rows;
-    }
-}
-
 static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     const problem *p = arg;
     (void)worker;
@@ -224,7 +210,6 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
     int64_t block = chunk % per_batch, row = block % p->row_blocks, column = block / p->row_blocks;
     locate(p, batch, &a, &b);
     qgemm g = {.m = p->m, .n = p->n, .a_row = p->a_row, .segments = &zero, .n_segments = 1, .vnni4 = p->a_row / 4};
-    g.a = p->a + a * p->m * p->a_row;
     g.flip = call->in[Q_A].dtype == ASC_INT8;
     g.b_panel = QGEMM_PANEL * p->a_row;
     g.b = p->b + b * p->panels * g.b_panel;
@@ -232,9 +217,16 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
     int64_t from = p->m * row / p->row_blocks, to = p->m * (row + 1) / p->row_blocks;
     int64_t col = p->panels * column / p->column_blocks * QGEMM_PANEL;
     int64_t last = p->panels * (column + 1) / p->column_blocks * QGEMM_PANEL;
-    const int32_t *row_sums = p->needs_sums ? p->a_sums + a * p->m : NULL;
-    for (; col < last && col < p->n; col += QGEMM_COLUMNS)
-        run_strip(&g, &p->requantisers[b], row_sums, from, to, col, y);
+    const requantiser *r = &p->requantisers[b];
+    int64_t element = (int64_t)asc_dtype_bytes(r->dtype), step = p->n * element;
+    g.a = p->a + (a * p->m + from) * p->a_row;
+    qgemm_strip s = {.g = &g, .requantiser = r, .lines = 1, .rows = to - from, .step = step};
+    if (p->needs_sums) s.row_sums = p->a_sums + a * p->m + from;
+    for (; col < last && col < p->n; col += QGEMM_COLUMNS) {
+        s.out = y + from * step + col * element;
+        ASC_FN(qgemm_strip_run)(&s, col, asc_least(p->n - col, QGEMM_COLUMNS));
+    }
+    ASC_FN(qgemm_strips_end)();
 }
 
 int32_t ASC_FN(qmatmul_run)(const asc_call *call) {
