@@ -14,7 +14,7 @@ from math import erfc, prod, sqrt
 import ml_dtypes
 import numpy as np
 import pytest
-from kernel_call import KernelError, Pairs32, call, isa_levels
+from kernel_call import KernelError, Pairs32, call, isa_levels, isa_name
 from test_conv_last import CLIP, EPS, HARD_SWISH, LEAKY_RELU, RELU, last, normal, packed
 
 from ascend_ep.graph.reference_windows import convolve
@@ -272,6 +272,22 @@ def test_an_image_alone_has_the_bits_it_has_in_a_batch(isa, group, stride, size)
 
 
 @isa_each
+@pytest.mark.parametrize("channels", [6, 58, 64, 136])
+def test_a_pixel_has_its_bits_in_a_line_of_any_length(isa, channels) -> None:
+    """Of one tap: whatever tile it falls in, and however many pixels that has."""
+    x, residual = normal(1, channels, 3, 70).astype(BF16), normal(1, 33, 3, 70).astype(BF16)
+    for outputs, act in product([5, 33], [0, 4]):
+        w = in_pairs(normal(outputs, channels, 1, 1), 1)
+        arguments = {"geometry": [(1, 1, 1, 0)] * 2, "out": BF16, "act": act, "isa": isa}
+        addend = residual[:, :outputs]
+        whole = conv(x, w, addend.shape, residual=addend, **arguments)
+        for width in (1, 2, 7, 15, 16, 17, 31, 32, 33, 49):
+            shape = (1, outputs, 1, width)
+            part = conv(x[:, :, 1:2, :width], w, shape, residual=addend[:, :, 1:2, :width], **arguments)
+            np.testing.assert_array_equal(part, whole[:, :, 1:2, :width])
+
+
+@isa_each
 @pytest.mark.parametrize("channels", [3, 6, 37])
 def test_special_values_reach_their_windows_alone(isa, channels) -> None:
     """NaN and infinity spread to the outputs that read them, and to no other pixel or channel."""
@@ -314,11 +330,15 @@ def test_pooling_of_bfloat16_images(isa, channels, out) -> None:
 
 
 def test_levels_agree_bit_for_bit() -> None:
-    """All but subnormal numbers: vdpbf16ps adds the products of a pair as the other levels do."""
-    x, w = normal(1, 37, 8, 9).astype(BF16), in_pairs(normal(40, 37, 3, 3), 1)
-    results = [conv(x, w, (1, 40, 8, 9), [(3, 1, 1, 1)] * 2, isa=isa) for isa in isa_levels()]
-    for other in results[1:]:
-        np.testing.assert_array_equal(other, results[0])
+    """All but subnormal numbers: vdpbf16ps adds the products of a pair as the other levels do. AMX adds those
+    of up to 16 pairs before the sum takes them, and all levels lie within the bound."""
+    x, w = normal(1, 37, 8, 9), normal(40, 37, 3, 3)
+    expect, bound = wanted(rounded(x), rounded(w), np.zeros(40), 1, (3, 3), (1, 1), (1, 1), (1, 1))
+    results = [conv(x, in_pairs(w, 1), (1, 40, 8, 9), [(3, 1, 1, 1)] * 2, isa=isa) for isa in isa_levels()]
+    for isa, other in zip(isa_levels(), results, strict=True):
+        assert (np.abs(other - expect) <= bound).all()
+        if isa_name(isa) != "amx":
+            np.testing.assert_array_equal(other, results[0])
 
 
 HOSTILE = [

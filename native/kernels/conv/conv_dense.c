@@ -22,6 +22,14 @@ static int64_t group_panels(const conv *c) {
     return asc_ceil_div(c->group_out, GEMM_PANEL);
 }
 
+static const conv_tiles FLOAT_TILES = {CONV_ROWS, ASC_FN(conv_tile_run), NULL, NULL};
+static const conv_tiles PAIR_TILES = {CONV_ROWS, ASC_FN(conv_tile_vnni2_run), NULL, NULL};
+
+static const conv_tiles *tiles_of(const conv *c) {
+    const conv_tiles *amx = ASC_FN(conv_amx_tiles)();
+    return !c->vnni2 ? &FLOAT_TILES : amx ? amx : &PAIR_TILES;
+}
+
 /* Taps of a run: neighbours along the width when their channels are, too. */
 static int64_t run_taps(const conv *c) {
     return c->dilation[WIDTH] == 1 && c->groups == 1 ? c->kernel[WIDTH] : 1;
@@ -52,7 +60,7 @@ static int64_t span_size(const conv *c, int64_t count, int64_t spans) {
     if (one < room && two > one) fit = 1 + (room - one) / (two - one);
     if (flat) fit = asc_most(fit, pixels);
     int64_t size = asc_least(asc_most(asc_ceil_div(count, spans), asc_ceil_div(pixels, wide)), fit);
-    if (flat) size = asc_ceil_div(size, CONV_ROWS) * CONV_ROWS;
+    if (flat) size = asc_ceil_div(size, tiles_of(c)->rows) * tiles_of(c)->rows;
     return asc_least(size, count);
 }
 
@@ -225,7 +233,7 @@ static void look_ahead(const conv *c, const conv_span *s, const float *w, int fi
         bytes = rows * GEMM_PANEL * (int64_t)sizeof(float);
         t->ahead += (uintptr_t)(c->rows * GEMM_PANEL * (int64_t)sizeof(float));
     } else if (first && conv_is_in_place(c)) {
-        bytes = tiles * CONV_ROWS * s->pixel * (int64_t)sizeof(float);
+        bytes = tiles * tiles_of(c)->rows * s->pixel * (int64_t)sizeof(float);
         t->ahead = (uintptr_t)s->x + (uintptr_t)(bytes / tiles * (tile + tiles));
     }
     t->ahead_step = asc_ceil_div(bytes, tiles * asc_most(1, rows));
@@ -255,7 +263,7 @@ static void run_panel(const conv *c, const conv_span *s, conv_tile t, conv_run *
                       int64_t tile, int64_t tiles) {
     int64_t group = panel / group_panels(c), within = panel % group_panels(c) * GEMM_PANEL;
     int64_t rows = c->group_depth * c->taps, left = asc_least(GEMM_PANEL, c->group_out - within);
-    int64_t channel = group * c->group_out + within, per_line = asc_ceil_div(s->width, CONV_ROWS);
+    int64_t channel = group * c->group_out + within, per_line = asc_ceil_div(s->width, tiles_of(c)->rows);
     const float *w =
         c->weights + group * (asc_packed_bytes(ASC_LAYOUT_PANEL32, c->rows, c->group_out) / 4) + within * c->rows;
     const void *residual = c->epilogue.residual.data;
@@ -280,7 +288,7 @@ static void run_panel(const conv *c, const conv_span *s, conv_tile t, conv_run *
             out = pixel_of(s, here) * c->out_channels + channel + column;
             t.next_y = (uintptr_t)image_at(c->y, out, t.narrow);
             t.next_residual = residual ? (uintptr_t)image_at(residual, out, t.narrow) : t.next_y;
-            (c->vnni2 ? ASC_FN(conv_tile_vnni2_run) : ASC_FN(conv_tile_run))((int)pixels, &t);
+            tiles_of(c)->run((int)pixels, &t);
             t.ahead += (uintptr_t)(t.ahead_step * rows);
             epilogue_rows done = epilogue_in_place(t.y, t.y_step, pixels, t.columns);
             if (!t.end.whole) ASC_FN(epilogue_apply)(&after, &done, 0, 0);
@@ -304,10 +312,13 @@ void ASC_FN(conv_dense_chunk)(const asc_call *call, int64_t chunk, int32_t worke
     find_runs(c, &s, runs);
     t.length = c->group_depth * c->taps / run_count(c);
     t.y_step = s.across * c->out_channels;
-    int64_t tiles = s.lines * asc_ceil_div(s.width, CONV_ROWS), block = tiles;
+    const conv_tiles *form = tiles_of(c);
+    int64_t tiles = s.lines * asc_ceil_div(s.width, form->rows), block = tiles;
     if (!is_heavy(c))
-        block = asc_most(1, BLOCK_BYTES / (int64_t)sizeof(float) / CONV_ROWS / asc_most(1, run_count(c) * t.x_step));
+        block = asc_most(1, BLOCK_BYTES / (int64_t)sizeof(float) / form->rows / asc_most(1, run_count(c) * t.x_step));
+    if (form->begin) form->begin(t.length);
     for (int64_t tile = 0; tile < tiles; tile += block)
         for (int64_t panel = first; panel < end; panel++)
             run_panel(c, &s, t, runs, panel, panel == first, tile, asc_least(block, tiles - tile));
+    if (form->end) form->end();
 }

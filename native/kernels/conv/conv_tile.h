@@ -10,6 +10,8 @@
 #include "matmul/gemm_tile.h"
 
 #define CONV_ROWS GEMM_ROWS /* most pixels of a tile */
+#define CONV_AMX_ROWS 32    /* of one of AMX */
+#define CONV_MOST_ROWS CONV_AMX_ROWS
 
 /* Consecutive floats that a window reads, each times one row of weights. */
 typedef struct conv_run {
@@ -41,5 +43,17 @@ void ASC_FN(conv_tile_run)(int pixels, const conv_tile *t);
 
 /* The same on pairs of bfloat16 (vnni2.h): x and w hold one where they held a float, and length counts them. */
 void ASC_FN(conv_tile_vnni2_run)(int pixels, const conv_tile *t);
+
+/* How a convolution makes its tiles. Of one convolution all are made alike. */
+typedef struct conv_tiles {
+    int64_t rows; /* most pixels of a tile */
+    void (*run)(int pixels, const conv_tile *t);
+    void (*begin)(int64_t length); /* called by a thread before its tiles, with the length of their runs */
+    void (*end)(void);             /* and after them */
+} conv_tiles;
+
+/* The same on pairs, by AMX (conv_tile_amx.c); NULL at the levels without. The products of up to 16 pairs of a run are
+ * summed before the sum takes them. How runs are cut depends on their length alone. */
+const conv_tiles *ASC_FN(conv_amx_tiles)(void);
 
 #endif
