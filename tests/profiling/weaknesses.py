@@ -118,7 +118,7 @@ def products() -> onnx.ModelProto:
 
 
 def wide_weights() -> onnx.ModelProto:
-    """Few rows against weights larger than a core's caches: half the bytes take less time on any machine, while
+    """Few rows against weights larger than a core's caches: half the bytes take less time anywhere, while
     bfloat16 itself may be slower than float32."""
     text = "(float[4,2048] x) => (float[4,2048] y) { a = MatMul(x, w)  b = Relu(a)  y = MatMul(b, w) }"
     return parsed(text, w=weight(2048, 2048))
