@@ -336,7 +336,9 @@ CODES: dict[str, Code] = {
     ),
     # --- profiles ----------------------------------------------------------------------------------
     "E44001": Code("[%s] can't be read as a trace: %s.", "Profile again with this version."),
-    "E44002": Code("There is no profile in [%s].", "Give a folder that `ascend-prof run` has written."),
+    "E44002": Code(
+        "There is no profile in [%s].", "Give a folder that `ascend-prof run` or msprof has written."
+    ),
     "E44003": Code("The command can't be started: %s.", "Check its name and path."),
     "E44004": Code("[%s] recorded nothing: %s.", "See the reason."),
     "E44005": Code("There is no flag [--%s].%s", "ascend-prof msprof --help lists them."),
@@ -347,6 +349,11 @@ CODES: dict[str, Code] = {
         "Name a chip whose clock is known: Ascend910A, 910B, 910B1, 910B2, 910B2C, 910B3, 910B4.",
     ),
     "E44008": Code("ascend-atc failed: %s", "Run it with the command shown."),
+    "E44010": Code("[%s] can't be read as a table of msprof: %s.", "Export it again: msprof --export=on."),
+    "E44011": Code(
+        "[%s] holds the tables of msprof and no trace of ours to export.",
+        "They are exported already; `ascend-prof analyze` and `report` read them.",
+    ),
     # --- programs of ACL: aclruntime, ais_bench, msame
     "E45001": Code("The value of [--%s] is invalid: %s.", "--help has the options."),
     "E45002": Code("The options are wrong: %s.", "--help has the options."),

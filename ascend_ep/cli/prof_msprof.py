@@ -121,7 +121,7 @@ def _export(folder: str, flags: dict[str, str]) -> int:
     from ascend_ep.profiling.machine import measure
     from ascend_ep.profiling.metrics import DEFAULT
     from ascend_ep.profiling.msprof_files import OUTPUT
-    from ascend_ep.profiling.profile import open_profile
+    from ascend_ep.profiling.profile import open_profile, own
     from ascend_ep.profiling.rules import findings, write_findings
 
     kind, rates = flags.get("type", "text"), _rates(flags)
@@ -129,7 +129,7 @@ def _export(folder: str, flags: dict[str, str]) -> int:
         raise AscendError("E10001", kind, "--type", "The value must be text or db.")
     if rates and kind != "text":
         raise AscendError("E10001", kind, "--type", "Only text files have columns model_...")
-    profile = open_profile(folder)
+    profile = own(open_profile(folder))
     metrics = flags.get("aic-metrics", "") or DEFAULT
     written = write_files(profile, metrics, rates) if kind == "text" else []
     if "analyze" in flags:
@@ -153,7 +153,8 @@ def _kernel(output: str, rates: ChipRates | None) -> int:
             raise
         profile = open_profile(".")
     machine = measure()
-    write_files(profile, DEFAULT, rates)
+    if not profile.of_chip:
+        write_files(profile, DEFAULT, rates)
     path = write_kernel_csv(profile, machine, Path(output))
     print(f"{profile.folder}: {path}")
     for name, value, ideal, source in metrics(profile, machine):

@@ -40,7 +40,7 @@ def report(given: argparse.Namespace) -> int:
 
     def profile_of(text: str) -> Profile:
         source = Path(text)
-        if source.is_dir():
+        if source.is_dir() or source.suffix == ".csv":
             return open_profile(source)
         return profile_bundle(source, given.threads, given.dim, given.seconds)
 

@@ -184,7 +184,7 @@ FLAGS: tuple[Flag, ...] = (
     Flag(
         _LOG,
         "profile-dir",
-        "path",
+        "new path",
         "profile_dir",
         "take requests with the header ascend-profile: 1, and write what ran for them here, as ascend-prof",
     ),

@@ -10,7 +10,7 @@ from typing import Any
 
 from ascend_ep.errors import AscendError
 from ascend_ep.profiling.machine import Machine
-from ascend_ep.profiling.profile import find_profile, open_profile
+from ascend_ep.profiling.profile import find_profile, open_profile, tables_of
 from ascend_ep.profiling.report import page_of
 from ascend_ep.runtime.tracing import DATA
 
@@ -36,8 +36,8 @@ class Dashboard:
         with self._lock:
             try:
                 found = find_profile(self.folder)
-                traces = sorted((found / DATA).glob("*.trace"))
-                state = tuple((str(path), path.stat().st_size) for path in traces)
+                files = sorted((found / DATA).glob("*.trace")) or tables_of(found)
+                state = tuple((str(path), path.stat().st_size) for path in files)
                 if state != self._state:
                     self._page, self._state = page_of(open_profile(found), self.machine), state
             except AscendError as error:

@@ -13,7 +13,7 @@ from pathlib import Path
 from ascend_ep import atomic_file
 from ascend_ep.errors import AscendError
 from ascend_ep.profiling.msprof_files import formats_of, given, shapes_of, tasks, types_of
-from ascend_ep.profiling.profile import Profile
+from ascend_ep.profiling.profile import Profile, own
 
 SCHEMA = """
 CREATE TABLE STRING_IDS (id INTEGER PRIMARY KEY, value TEXT);
@@ -44,8 +44,8 @@ class _Strings:
 
 
 def write_database(profile: Profile) -> Path:
-    """Writes it into the profile's folder, in the place of an older one. Raises AscendError E40002."""
-    path = profile.folder / f"msprof_{profile.stamp}.db"
+    """Writes it into the profile's folder, in place of an older one. Raises AscendError E40002, E44011."""
+    path = own(profile).folder / f"msprof_{profile.stamp}.db"
     made = atomic_file.beside_of(path)
     try:
         with closing(sqlite3.connect(made)) as database, database:
@@ -79,7 +79,15 @@ def _tasks(profile: Profile, strings: _Strings) -> Iterator[tuple[int, ...]]:
         site, end = task.site, task.start + task.duration
         kind, pid = strings(site.core), site.process.pid
         numbers = (kind, 0xFFFFFFFF, task.stream, task.number, site.bound.number + 1)
-        yield (task.start, end, 0, task.run, task.number, pid, *numbers)
+        yield (
+            task.start + profile.midnight_ns,
+            end + profile.midnight_ns,
+            0,
+            task.run,
+            task.number,
+            pid,
+            *numbers,
+        )
 
 
 def _infos(profile: Profile, strings: _Strings) -> Iterator[tuple[int, ...]]:

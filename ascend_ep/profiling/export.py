@@ -7,7 +7,7 @@ from pathlib import Path
 from ascend_ep.cann.chip_rates import ChipRates
 from ascend_ep.profiling.database import write_database
 from ascend_ep.profiling.msprof_files import write_csv_files
-from ascend_ep.profiling.profile import Profile
+from ascend_ep.profiling.profile import Profile, own
 from ascend_ep.profiling.timeline import write_timeline
 
 __all__ = ["write_database", "write_files"]
@@ -17,6 +17,7 @@ def write_files(profile: Profile, metrics: str, rates: ChipRates | None = None) 
     """Into mindstudio_profiler_output of the profile's folder; returns their paths. rates: of the chip that
     columns model_... are of; None: there are none.
 
-    Raises AscendError E40002, and E10001 for a group of metrics that there isn't.
+    Raises AscendError E40002, E44011, and E10001 for a group of metrics that there isn't.
     """
+    own(profile)
     return [*write_csv_files(profile, metrics, rates=rates), write_timeline(profile)]

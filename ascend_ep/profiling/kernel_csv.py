@@ -1,6 +1,7 @@
 """kernel.csv: metrics of a profile beside what is wanted of them: `msprof --analyze=kernel`.
 
-Compute efficiency and bandwidth are of this machine, as it was measured; what isn't counted here is N/A.
+Compute efficiency and bandwidth are of this machine, as it was measured; what isn't counted here is N/A. Of a
+profile that a chip made, they are what its counters say, weighted by the time of the tasks.
 """
 
 from __future__ import annotations
@@ -10,12 +11,43 @@ from pathlib import Path
 from ascend_ep.profiling.machine import Machine
 from ascend_ep.profiling.msprof_files import ABSENT, Row, write_table
 from ascend_ep.profiling.profile import Profile
-from ascend_ep.profiling.tables import by_type
+from ascend_ep.profiling.roofline import busy_shares
+from ascend_ep.profiling.tables import by_node, by_type
 
 HEADER = ["Metric", "Value", "Ideal", "Source"]
 
 
 def metrics(profile: Profile, machine: Machine) -> list[Row]:
+    return _of_chip(profile) if profile.of_chip else _of_machine(profile, machine)
+
+
+def _of_chip(profile: Profile) -> list[Row]:
+    busy, rows = busy_shares(profile), by_type(profile)
+
+    def share(unit: str) -> str:
+        """Of the time of all tasks whose cores have the unit and count it."""
+        counted = [
+            (row, units[unit])
+            for row in by_node(profile)
+            if unit in (units := busy.get((row.name, row.kernel), {}))
+        ]
+        seconds = sum(row.seconds for row, part in counted if part)
+        return (
+            f"{100 * sum(row.seconds * part for row, part in counted) / seconds:.1f}%" if seconds else ABSENT
+        )
+
+    cycles = "msprof's counters: of the cycles of the tasks that use the unit"
+    moved, seconds = sum(row.bytes for row in rows), sum(row.seconds for row in rows)
+    bandwidth = f"{moved / seconds / 1e9:.1f} GB/s" if moved and seconds else ABSENT
+    return [
+        ["AICORE Compute Efficiency", share("mac"), ">60%", cycles],
+        ["L2 Cache Hit Rate", ABSENT, ">85%", "not in these tables"],
+        ["Vector Compute Ratio", share("vec"), ">90%", cycles],
+        ["Memory Bandwidth Used", bandwidth, ABSENT, "operands by their shapes, over the tasks' time"],
+    ]
+
+
+def _of_machine(profile: Profile, machine: Machine) -> list[Row]:
     rows = [row for row in by_type(profile) if row.work]
     seconds = sum(row.seconds for row in rows) or 1e-9
     products = sum(row.work.products for row in rows if row.work)

@@ -2,7 +2,8 @@
 
 A CPU has none of an AI core's counters: those columns are N/A. What was measured or counted here stands
 behind them, in columns that begin with cpu_; what a model of a chip says, if it is asked for, in columns that
-begin with model_. `Task Type` is the kind of core that the operator takes on the chip; streams are threads.
+begin with model_. `Task Type` is the kind of core that the operator takes on the chip; streams are threads;
+times count from midnight.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from ascend_ep.profiling.trace_file import Operand, ProcessTrace
 #: Where the files lie in a profile's folder.
 OUTPUT = "mindstudio_profiler_output"
 ABSENT = "N/A"
+#: The number of the one device, the CPU.
+DEVICE = 0
 
 
 def _columns(names: str) -> list[str]:
@@ -36,25 +39,28 @@ def _columns(names: str) -> list[str]:
 
 
 OP_SUMMARY = _columns(
-    "Model Name,Model ID,Task ID,Stream ID,Infer ID,Op Name,OP Type,OP State,Task Type,Task Start Time(us),"
-    "Task Duration(us),Task Wait Time(us),Block Dim,Mix Block Dim,HF32 Eligible,Input Shapes,"
-    "Input Data Types,Input Formats,Output Shapes,Output Data Types,Output Formats,Context ID"
+    "Device_id,Model Name,Model ID,Task ID,Stream ID,Infer ID,Op Name,OP Type,OP State,Task Type,"
+    "Task Start Time(us),Task Duration(us),Task Wait Time(us),Block Dim,Mix Block Dim,HF32 Eligible,"
+    "Input Shapes,Input Data Types,Input Formats,Output Shapes,Output Data Types,Output Formats,Context ID"
 )
 CPU_COLUMNS = _columns(
     "cpu_kernel,cpu_isa,cpu_bytes_read(B),cpu_bytes_written(B),cpu_operations,cpu_GOPS,cpu_GB/s"
 )
 OP_STATISTIC = _columns(
-    "Model Name,OP Type,Core Type,Count,Total Time(us),Min Time(us),Avg Time(us),Max Time(us),Ratio(%)"
+    "Device_id,Model Name,OP Type,Core Type,Count,Total Time(us),Min Time(us),Avg Time(us),Max Time(us),"
+    "Ratio(%)"
 )
 FUSION_OP = _columns(
-    "Model Name,Model ID,Fusion Op,Original Ops,Memory Input(KB),Memory Output(KB),Memory Weight(KB),"
-    "Memory Workspace(KB),Memory Total(KB)"
+    "Device_id,Model Name,Model ID,Fusion Op,Original Ops,Memory Input(KB),Memory Output(KB),"
+    "Memory Weight(KB),Memory Workspace(KB),Memory Total(KB)"
 )
 STEP_TRACE = _columns(
-    "Iteration ID,FP Start(us),BP End(us),Iteration End(us),Iteration Time(us),FP to BP Time(us),"
-    "Iteration Refresh(us),Data Aug Bound(us)"
+    "Device_id,Iteration ID,FP Start(us),BP End(us),Iteration End(us),Iteration Time(us),FP to BP Time(us),"
+    "Iteration Refresh(us),Data Aug Bound(us),Model ID"
 )
-TASK_TIME = _columns("kernel_name,kernel_type,stream_id,task_id,task_time(us),task_start(us),task_stop(us)")
+TASK_TIME = _columns(
+    "Device_id,kernel_name,kernel_type,stream_id,task_id,task_time(us),task_start(us),task_stop(us)"
+)
 API_STATISTIC = _columns("Device_id,Level,API Name,Time(us),Count,Avg(us),Min(us),Max(us),Variance")
 Row = list[Any]
 
@@ -103,9 +109,9 @@ def write_table(path: Path, header: list[str], rows: Iterable[Row]) -> Path:
 
 @cache
 def ge_type(dtype: int) -> str:
-    """FLOAT, FLOAT16, INT64, ... as msprof writes types."""
+    """FLOAT, FLOAT16, INT64, DT_BF16 ... as msprof writes types."""
     ge = ELEMENT_TYPES[dtype].ge if dtype in ELEMENT_TYPES else ""
-    return ge.removeprefix("DT_") or "UNDEFINED"
+    return ge if ge == "DT_BF16" else ge.removeprefix("DT_") or "UNDEFINED"
 
 
 def given(operands: tuple[Operand | None, ...]) -> tuple[Operand | None, ...]:
@@ -138,7 +144,7 @@ class Task:
     stream: int
     infer: int
     run: int  #: among those of the profile
-    start: int  #: nanoseconds since 1970
+    start: int  #: nanoseconds since midnight, see Profile.midnight_ns
     duration: int
     wait: int  #: since the task before it on the stream ended
     counts: Any
@@ -159,7 +165,7 @@ def tasks(profile: Profile) -> Iterator[Task]:
     numbers, count, first_run = streams(profile), 0, 0
     for p, process in enumerate(profile.processes):
         last: dict[int, int] = {}
-        infers = _infers(process)
+        infers, begun = _infers(process), profile.since_midnight(process)
         calls = process.calls
         bounds, indices, runs = calls["bound"].tolist(), calls["index"].tolist(), calls["run"].tolist()
         threads, starts, ends = calls["thread"].tolist(), calls["start"].tolist(), calls["end"].tolist()
@@ -174,7 +180,7 @@ def tasks(profile: Profile) -> Iterator[Task]:
                 numbers[p, thread],
                 infers[runs[i]],
                 first_run + runs[i],
-                start + process.epoch_ns,
+                start + begun,
                 ends[i] - start,
                 wait,
                 process.counts[i] if has_counts else None,
@@ -225,6 +231,7 @@ def op_summary(profile: Profile, metrics: str, rates: ChipRates | None = None) -
         ]
         counts = [int(c) for c in task.counts] if task.counts is not None else [ABSENT] * len(counters)
         yield [
+            DEVICE,
             *head[:2],
             task.number,
             task.stream,
@@ -266,6 +273,7 @@ def op_statistic(profile: Profile, rates: ChipRates | None = None) -> Iterator[R
     for key, spent in sorted(rows, key=lambda row: -int(row[1].sum())):
         whole = int(spent.sum())
         yield [
+            DEVICE,
             *key,
             len(spent),
             us(whole),
@@ -284,11 +292,12 @@ def _model_us(seconds: float | None) -> str:
 def task_time(profile: Profile) -> Iterator[Row]:
     for task in tasks(profile):
         times = (us(task.duration), us(task.start) + "\t", us(task.start + task.duration) + "\t")
-        yield [task.site.name, task.site.core, task.stream, task.number, *times]
+        yield [DEVICE, task.site.name, task.site.core, task.stream, task.number, *times]
     for span, process, stream in _host_tasks(profile):
-        start = span.start + process.epoch_ns
+        start = span.start + profile.since_midnight(process)
         duration = span.end - span.start
         yield [
+            DEVICE,
             span.name,
             "AI_CPU",
             stream,
@@ -327,10 +336,12 @@ def step_trace(profile: Profile) -> Iterator[Row]:
     """An iteration is a run of the first partition of a model; there is no training here, so no BP."""
     number = 0
     for process in profile.processes:
+        begun = profile.since_midnight(process)
         for run in process.runs:
             number += 1
-            start, end = int(run["start"]) + process.epoch_ns, int(run["end"]) + process.epoch_ns
-            yield [number, us(start), ABSENT, us(end), us(end - start), ABSENT, ABSENT, ABSENT]
+            start, end = int(run["start"]) + begun, int(run["end"]) + begun
+            model = int(run["bound"]) + 1
+            yield [DEVICE, number, us(start), ABSENT, us(end), us(end - start), ABSENT, ABSENT, ABSENT, model]
 
 
 def fusion_op(profile: Profile) -> Iterator[Row]:
@@ -347,6 +358,7 @@ def fusion_op(profile: Profile) -> Iterator[Row]:
             ]
             sizes = [f"{size / 1024:.3f}" for size in (*kib, sum(kib))]
             yield [
+                DEVICE,
                 site.bound.model,
                 site.bound.number + 1,
                 site.name,

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ascend_ep.errors import AscendError
+from ascend_ep.profiling.msprof_reading import read_tables, tables_in
 from ascend_ep.profiling.trace_file import BoundPartition, KernelCall, ProcessTrace, read_trace
 from ascend_ep.profiling.work import Work, core_type, work_of
 from ascend_ep.runtime.tracing import DATA
@@ -42,16 +43,30 @@ class Site:
 
 @dataclass
 class Profile:
-    """The traces of a folder PROF_...; `folder` is the profile's own, and there as long as `holder` is."""
+    """The traces of a folder PROF_...; `folder` is the profile's own, and there as long as `holder` is.
+    `of_chip`: it was made of msprof's tables, and a process is a device."""
 
     folder: Path
     processes: list[ProcessTrace]
     holder: object = None
+    of_chip: bool = False
 
     @cached_property
     def begun(self) -> datetime:
         first = min(p.start + p.epoch_ns for p in self.processes)
         return datetime.fromtimestamp(first / 1e9)
+
+    @cached_property
+    def midnight_ns(self) -> int:
+        """Of the day on which it began, in nanoseconds since 1970: what times in text files count from. As
+        microseconds since 1970 they have more digits than the doubles in which readers hold them, so that
+        calls which follow each other would overlap, and Perfetto drops those."""
+        day = self.begun.replace(hour=0, minute=0, second=0, microsecond=0)
+        return round(day.timestamp()) * 1_000_000_000
+
+    def since_midnight(self, process: ProcessTrace) -> int:
+        """What added to a time of the process gives nanoseconds since midnight."""
+        return process.epoch_ns - self.midnight_ns
 
     @property
     def stamp(self) -> str:
@@ -115,17 +130,41 @@ def short_type(call: KernelCall) -> str:
 
 
 def find_profile(folder: str | os.PathLike[str]) -> Path:
-    """The folder with traces: this one, or the newest PROF_... in it. Raises AscendError E44002."""
+    """The folder with traces or msprof's tables: this one, or the newest PROF_... or ..._ascend_pt in it; or
+    a table itself. Raises AscendError E44002."""
     root = Path(folder)
     inside = sorted(root.glob("PROF_*"), key=lambda p: p.name.split("_")[1:3], reverse=True)
-    for found in (root, *inside):
-        if any((found / DATA).glob("*.trace")):
+    for found in (root, *inside, *sorted(root.glob("*_ascend_pt"), reverse=True)):
+        if _traces(found) or tables_of(found):
             return found
     raise AscendError("E44002", folder)
 
 
+def tables_of(found: Path) -> list[Path]:
+    """msprof's tables in a folder without traces, or the one that was named."""
+    if found.is_file():
+        return [found] if found.suffix == ".csv" else []
+    return [] if _traces(found) else tables_in(found)
+
+
+def _traces(found: Path) -> list[Path]:
+    return sorted((found / DATA).glob("*.trace"))
+
+
 def open_profile(folder: str | os.PathLike[str]) -> Profile:
-    """Reads the profile in `folder`, or the newest within it. Raises AscendError E44001, E44002, E40002."""
+    """Reads the profile in `folder`, or the newest within it.
+
+    Raises AscendError E44001, E44002, E44010 and E40002.
+    """
     found = find_profile(folder)
-    traces = [read_trace(path) for path in sorted((found / DATA).glob("*.trace"))]
+    if tables := tables_of(found):
+        return Profile(found, read_tables(tables), of_chip=True)
+    traces = [read_trace(path) for path in _traces(found)]
     return Profile(found, sorted(traces, key=lambda t: t.start + t.epoch_ns))
+
+
+def own(profile: Profile) -> Profile:
+    """The profile, whose files may be written. Raises AscendError E44011 where others wrote them."""
+    if profile.of_chip:
+        raise AscendError("E44011", profile.folder)
+    return profile

@@ -73,7 +73,7 @@ def contents(
     """What the page shows. Arrays are base64 of little-endian numbers; times in nanoseconds."""
     return {
         "summary": tables.summary(profile),
-        "machine": machine.as_json(),
+        "machine": None if profile.of_chip else machine.as_json(),
         "operators": [row.as_json() for row in tables.by_type(profile)],
         "nodes": [row.as_json() for row in tables.by_node(profile)[:MOST_NODES]],
         "layers": layers(profile, sources),
@@ -89,7 +89,7 @@ def contents(
                 "seconds": b.row.usual,
             }
             for b in bounds(profile, machine)
-            if b.intensity > 0
+            if b.intensity > 0 or b.unit
         ][:MOST_NODES],
         "memory": [memory(b) for p in profile.processes for b in p.bounds],
         "between": between(profile),
@@ -128,7 +128,8 @@ def timeline(profile: Profile) -> dict[str, Any]:
     order = np.lexsort((joined["start"], joined["stream"]))
     joined["start"] -= joined["start"].min()
     encoded = {name: base64.b64encode(array[order].tobytes()).decode() for name, array in joined.items()}
-    labels = [f"process {profile.processes[p].pid}, thread {thread}" for p, thread in numbers]
+    kinds = ("device", "stream") if profile.of_chip else ("process", "thread")
+    labels = [f"{kinds[0]} {profile.processes[p].pid}, {kinds[1]} {number}" for p, number in numbers]
     return {"sites": names, "streams": labels, "count": len(order), **encoded}
 
 

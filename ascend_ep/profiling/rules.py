@@ -62,7 +62,10 @@ def _classes(profile: Profile, machine: Machine) -> Iterator[Finding]:
     groups: dict[str, Tuning] = {}
     for bound in list(bounds(profile, machine))[: 5 * MOST]:
         if bound.kind in SUGGESTIONS and len(groups.setdefault(bound.kind, [])) < MOST:
-            groups[bound.kind].append(f"{bound.row.name}: {100 * bound.attained:.1f}% of what is attainable")
+            share = f"{100 * bound.attained:.1f}% of what is attainable"
+            if bound.unit:
+                share = f"{100 * bound.attained:.1f}% of the cycles; its busiest unit is {bound.unit}"
+            groups[bound.kind].append(f"{bound.row.name}: {share}")
     for kind, tuning in groups.items():
         name = "Model Bottleneck Analysis"
         yield Finding(name, kind.title(), f"Operators that are {kind}", SUGGESTIONS[kind], tuning)
@@ -84,22 +87,29 @@ def _waits(profile: Profile) -> Finding | None:
         return None
     tuning = [f"{n}: {ns / 1e3:.1f} us" for n, ns in sorted(waited.items(), key=lambda item: -item[1])[:MOST]]
     description = "Task Wait Time of operators exceeds 10 us, and 3% of the total"
-    return Finding(
-        "Operator Schedule", "Wait", description, "leave the CPUs to the model; fewer threads", tuning
-    )
+    suggestion = "leave the CPUs to the model; fewer threads"
+    if profile.of_chip:
+        suggestion = "whole graphs in the place of operators launched one by one; fewer, larger operators"
+    return Finding("Operator Schedule", "Wait", description, suggestion, tuning)
 
 
 def _host(profile: Profile) -> Finding | None:
     names = sorted({span.name for _, span in profile.host_spans()})
-    if not names:
-        return None
     description = "Operators of type AI_CPU: partitions that run in onnxruntime"
     suggestion = "ascend-om inspect has the reason; unroll loops; describe operators"
+    if profile.of_chip:
+        names = _sites(profile, lambda s: s.core in ("AI_CPU", "AICPU"))
+        description = "Operators of type AI_CPU"
+        suggestion = (
+            "types that the AI Core takes (INT64 and DOUBLE often go to the AI CPU); another operator"
+        )
+    if not names:
+        return None
     return Finding("Computation", "AI CPU", description, suggestion, names[:MOST])
 
 
 def _transpositions(profile: Profile) -> Finding | None:
-    found = _sites(profile, lambda s: s.op_type in ("Transpose", "TransData"))
+    found = _sites(profile, lambda s: s.op_type in ("Transpose", "TransposeD", "TransData"))
     if len(found) <= 2:
         return None
     description = "More than two operators change the format of data"
@@ -110,7 +120,7 @@ def _transpositions(profile: Profile) -> Finding | None:
 
 def _int64(profile: Profile) -> Finding | None:
     def is_wide(site: Site) -> bool:
-        arithmetic = site.call.kernel == "elementwise"
+        arithmetic = site.call.kernel == "elementwise" or bool(site.call.core)
         return arithmetic and any(o and o.dtype == INT64 and len(o.dims) for o in site.call.inputs)
 
     found = _sites(profile, is_wide)

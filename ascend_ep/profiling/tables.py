@@ -20,7 +20,8 @@ SLOWEST = 10
 
 @dataclass
 class Row:
-    """What calls of one kind took: seconds in all, and of a call; bytes and operations of all calls.
+    """What calls of one kind took: seconds in all, and of a call; bytes and operations of all calls; of a
+    chip, `kernel` is the kind of core.
     `usual`: seconds in all if each call took the median of its kind, as without neighbours."""
 
     name: str
@@ -140,11 +141,13 @@ def text(profile: Profile, colour: bool = False, rates: ChipRates | None = None)
     """The tables; with `rates`, what a model of that chip says."""
     total = profile.wall_ns / 1e9 or 1e-9
     operators = by_type(profile)
-    lines = [*_head(profile), "", *table(operators, total, "operator", colour)]
+    kernel = "core" if profile.of_chip else "kernel"
+    lines = [*_head(profile), "", *table(operators, total, "operator", colour, kernel)]
     in_rows = sum(row.seconds for row in operators)
-    lines.append(_line("outside kernels", "", "", "", total - in_rows, total, None, colour))
+    outside = "between tasks" if profile.of_chip else "outside kernels"
+    lines.append(_line(outside, "", "", "", total - in_rows, total, None, colour))
     nodes = by_node(profile)[:SLOWEST]
-    lines += ["", "slowest nodes:", *table(nodes, total, "node", colour)]
+    lines += ["", "slowest nodes:", *table(nodes, total, "node", colour, kernel)]
     if rates is not None:
         lines += ["", *chip_model.lines(profile, rates)]
     return "\n".join(lines)
@@ -152,11 +155,19 @@ def text(profile: Profile, colour: bool = False, rates: ChipRates | None = None)
 
 def _head(profile: Profile) -> list[str]:
     found = summary(profile)
-    lines = [
-        f"{found['folder']}",
-        f"{len(profile.processes)} process{'es' * (len(profile.processes) != 1)}, {found['runs']} runs, "
-        f"{found['calls']} kernel calls, {duration(found['wall'])} in runs",
-    ]
+    count = len(profile.processes)
+    lines = [f"{found['folder']}"]
+    if profile.of_chip:
+        tasks, wall = found["calls"], duration(found["wall"])
+        lines.append(
+            f"{count} device{'s' * (count != 1)}, {tasks} task{'s' * (tasks != 1)}, "
+            f"{wall} from the first to the last on their streams"
+        )
+        return lines
+    lines.append(
+        f"{count} process{'es' * (count != 1)}, {found['runs']} runs, "
+        f"{found['calls']} kernel calls, {duration(found['wall'])} in runs"
+    )
     for process in profile.processes:
         if process.lost:
             lines.append(f"process {process.pid}: {process.lost} runs lost, for which there was no room")
@@ -169,10 +180,12 @@ def _head(profile: Profile) -> list[str]:
     return lines
 
 
-def table(rows: Sequence[Row], total: float, title: str, colour: bool = False) -> list[str]:
+def table(
+    rows: Sequence[Row], total: float, title: str, colour: bool = False, kernel: str = "kernel"
+) -> list[str]:
     """Lines of a table with its head; shares are of `total` seconds."""
     head = (
-        f"{title:28} {'kernel':18} {'calls':>8} {'mean':>10} {'total':>10} {'share':>6} "
+        f"{title:28} {kernel:18} {'calls':>8} {'mean':>10} {'total':>10} {'share':>6} "
         f"{'':{BAR}} {'GB/s':>7} {'GOP/s':>8}"
     )
     lines = [head]

@@ -1,8 +1,8 @@
 """The timeline of a profile as Chrome trace events, as msprof writes them: for Perfetto and MindStudio.
 
 Runs stand under "CANN" by thread, kernel calls under "Ascend Hardware" by stream, with arrows HostToDevice
-between. Timestamps are texts of microseconds with three digits behind the point: as numbers, times since 1970
-don't hold nanoseconds.
+between. Timestamps are texts of microseconds with three digits behind the point, as msprof's are, since
+midnight: readers that make doubles of times since 1970 round them to a quarter of a microsecond.
 """
 
 from __future__ import annotations
@@ -93,9 +93,10 @@ def _runs(profile: Profile, host: dict[int, int]) -> Iterator[Event]:
     number = 0
     for p, process in enumerate(profile.processes):
         bounds = {b.number: b for b in process.bounds}
+        begun = profile.since_midnight(process)
         for span in process.spans:
             level = {"Mode": "model" if span.is_model else "host partition"}
-            start = span.start + process.epoch_ns
+            start = span.start + begun
             name = "InferenceSession.run" if span.is_model else span.name
             yield _slice(name, host[p], span.thread, start, span.end - span.start, level)
         for run in process.runs[: MOST_CALLS - number].tolist():
@@ -107,7 +108,7 @@ def _runs(profile: Profile, host: dict[int, int]) -> Iterator[Event]:
                 "connection_id": number,
             }
             failed = {"code": code} if code else {}
-            begins = start + process.epoch_ns
+            begins = start + begun
             yield _slice("ModelExecute", host[p], thread, begins, end - start, args | failed)
             if n_calls:
                 yield _flow("s", host[p], thread, begins, number)

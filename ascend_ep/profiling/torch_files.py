@@ -30,7 +30,7 @@ from ascend_ep.profiling.msprof_files import (
     us,
     write_table,
 )
-from ascend_ep.profiling.profile import Profile
+from ascend_ep.profiling.profile import Profile, own
 from ascend_ep.profiling.timeline import write_trace_view
 from ascend_ep.profiling.trace_file import BoundPartition, ProcessTrace
 
@@ -59,18 +59,23 @@ OUTPUT = "ASCEND_PROFILER_OUTPUT"
 _MB = 1 << 20
 
 
+def _unnamed(row: Row) -> Row:
+    """Without the model's name, which PyTorch's profiler leaves out."""
+    return [row[0], *row[2:]]
+
+
 def write_torch_files(profile: Profile, output: Path | None = None) -> Path:
     """Writes and returns a folder ..._ascend_pt beside the profile, or in `output`.
 
-    Raises AscendError E40002.
+    Raises AscendError E40002 and E44011.
     """
-    pid = profile.processes[0].pid if profile.processes else 0
+    pid = own(profile).processes[0].pid if profile.processes else 0
     folder = (output or profile.folder.parent) / f"ascend-ep_{pid}_{profile.stamp}000_ascend_pt"
     target = folder / OUTPUT
     write_table(
         target / "kernel_details.csv", [*KERNEL_DETAILS, *columns_of(DEFAULT)], kernel_details(profile)
     )
-    write_table(target / "op_statistic.csv", OP_STATISTIC[1:], (row[1:] for row in op_statistic(profile)))
+    write_table(target / "op_statistic.csv", _unnamed(OP_STATISTIC), map(_unnamed, op_statistic(profile)))
     write_table(target / "api_statistic.csv", API_STATISTIC, api_statistic(profile))
     if memory := list(operator_memory(profile)):  # TensorBoard's reader doesn't take tables without rows
         write_table(target / "operator_memory.csv", OPERATOR_MEMORY, memory)
@@ -145,7 +150,7 @@ def step_trace_time(profile: Profile) -> Iterator[Row]:
 
 
 def _first_runs(profile: Profile) -> Iterator[tuple[ProcessTrace, BoundPartition, list[tuple[int, int]]]]:
-    """Of each bound partition the start and end of each call in its first whole run, since 1970."""
+    """Of each bound partition the start and end of each call in its first whole run, since midnight."""
     for process in profile.processes:
         seen: set[int] = set()
         for run in process.runs.tolist():
@@ -154,7 +159,8 @@ def _first_runs(profile: Profile) -> Iterator[tuple[ProcessTrace, BoundPartition
                 continue
             seen.add(number)
             calls = process.calls[first : first + count]
-            times = [(int(c["start"]) + process.epoch_ns, int(c["end"]) + process.epoch_ns) for c in calls]
+            begun = profile.since_midnight(process)
+            times = [(int(c["start"]) + begun, int(c["end"]) + begun) for c in calls]
             yield process, process.bounds[number], times
 
 

@@ -60,7 +60,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class KernelCall:
-    """A call of a bound partition: absent operands are None."""
+    """A call of a bound partition: absent operands are None. `core`: where a chip ran it; "" of a trace."""
 
     node: str
     kernel: str
@@ -70,6 +70,7 @@ class KernelCall:
     ints: tuple[int, ...]
     floats: tuple[float, ...]
     is_library: bool
+    core: str = ""
 
     @property
     def name(self) -> str:
@@ -145,6 +146,8 @@ class ProcessTrace:
     calls: NDArray[Any] = field(default_factory=lambda: np.empty(0, CALLS))
     #: per call and counter, in the order of `counters`
     counts: NDArray[np.uint64] = field(default_factory=lambda: np.empty((0, 0), np.uint64))
+    #: of a chip, per call: the share of cycles in which each of msprof_reading.UNITS was busy, or NaN
+    busy: NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), np.float32))
     complete: bool = False
     lost: int = 0
 

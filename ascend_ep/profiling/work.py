@@ -98,7 +98,7 @@ class Work:
 
 
 def work_of(call: KernelCall) -> Work | None:
-    if call.is_library:
+    if call.is_library or call.core:
         return None
     known = _BY_KERNEL.get(call.kernel)
     try:
@@ -116,7 +116,9 @@ def work_of(call: KernelCall) -> Work | None:
 
 
 def core_type(call: KernelCall) -> str:
-    """The kind of core that such an operator takes on the chip."""
+    """The kind of core that such an operator takes on the chip, or that it took."""
+    if call.core:
+        return call.core
     if call.kernel in ATTENTIONS:
         return "MIX_AIC"
     return "AI_CORE" if call.kernel in CUBE else "AI_VECTOR_CORE"

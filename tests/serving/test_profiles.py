@@ -195,6 +195,18 @@ def test_a_folder_that_is_full(server: Running, folder: Path, monkeypatch: pytes
     assert server.get(page.STATE)["profiles"] is True
 
 
+def test_the_folder_is_tried_at_the_start(models: Path, tmp_path: Path) -> None:
+    """Made where it isn't there; a server that couldn't write to it never starts."""
+    (tmp_path / "file").write_text("no folder")
+    new = tmp_path / "new" / "profiles"
+    assert Server(Settings(models, profile_dir=new)).profiles.folder == new
+    assert not list(new.iterdir())
+    for folder in (tmp_path / "file", tmp_path / "file" / "inside", Path("/proc/profiles")):
+        with pytest.raises(AscendError, match="profile-dir") as refused:
+            Server(Settings(models, profile_dir=folder))
+        assert refused.value.code == "E50034"
+
+
 def test_what_cannot_be_written_costs_no_answer(server: Running, folder: Path) -> None:
     folder.rmdir()
     folder.write_text("a file where the folder was")
