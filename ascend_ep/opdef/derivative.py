@@ -27,9 +27,13 @@ from ascend_ep.opdef.value_shapes import Shape, ValueShapes
 MAX_DECISIONS = 4
 
 
+class Flat(AscendError):
+    """E42006 of an operator whose slopes are 0 wherever it has any; others have some that nothing knows."""
+
+
 @lru_cache(maxsize=256)
 def differentiate(opdef: OpDef) -> OpDef:
-    """The definition of `<Op>Grad`. Raises E42006 when there is no gradient."""
+    """The definition of `<Op>Grad`. Raises E42006 when there is no gradient, as `Flat` where it is 0."""
     if opdef.formula is None:
         raise AscendError("E42006", opdef.full_name, "it has no formula", where=opdef.origin)
     program = with_decisions_in_place(formula_program(opdef))
@@ -39,9 +43,7 @@ def differentiate(opdef: OpDef) -> OpDef:
     reader = _Gradients(opdef, seeds, [t.name for t in wanted])
     found = reader.of(program, MAX_DECISIONS)
     if all(leaf is None for leaf in found.values()):
-        raise AscendError(
-            "E42006", opdef.full_name, "no output depends smoothly on an input", where=opdef.origin
-        )
+        raise Flat("E42006", opdef.full_name, "no output depends smoothly on an input", where=opdef.origin)
     names = {t.name: _free_name(f"grad_{t.name}", taken | set(seeds.values())) for t in wanted}
     outputs = {names[n]: reader.zero(n) if leaf is None else leaf for n, leaf in found.items()}
     reserved = {*taken, *seeds.values(), *FUNCTIONS, *CONSTANTS}
@@ -61,7 +63,12 @@ def differentiate(opdef: OpDef) -> OpDef:
         doc=f"Gradient of {opdef.op}.",
         origin=opdef.origin,
     )
-    formula_program(result)
+    try:
+        formula_program(result)
+    except AscendError as error:
+        if error.code != "E42004":
+            raise
+        raise AscendError("E42006", opdef.full_name, "its formula is too long", where=opdef.origin) from None
     return result
 
 

@@ -131,6 +131,31 @@ def test_a_bundle_that_is_wrong_or_refuses_goes_back_to_pytorch(
     assert "exp" in str(report)
 
 
+@pytest.mark.parametrize(
+    ("left", "wrong_by", "bundles"), [(1e-3, 1.0, 1), (1e-3, 1.5, 0), (0.0, 1.0, 0)], ids=str
+)
+def test_where_float32_loses_digits_float64_decides(
+    left: float, wrong_by: float, bundles: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PyTorch's results are no measure there: the same products in another order are what is subtracted."""
+    right = GraphProgram.__call__
+    monkeypatch.setattr(
+        GraphProgram, "__call__", lambda self, given: [y * wrong_by for y in right(self, given)]
+    )
+    x, w = torch.randn(8, 512), torch.randn(512, 16)
+    order = torch.randperm(512)
+
+    def function(x: torch.Tensor, w: torch.Tensor, y: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+        return x @ w - y @ v + left
+
+    given = (x, w, x[:, order].contiguous(), w[order].contiguous())
+    assert (function(*given) - left).abs().max() > left * 2e-3  # what PyTorch loses
+    torch.compile(function, backend=ascend)(*given)
+    report = reports()[-1]
+    assert report.bundles == bundles
+    assert ("float64" in str(report)) == (not bundles), report
+
+
 def test_inference_mode_and_weights_made_in_it() -> None:
     with torch.inference_mode():
         module = torch.nn.Linear(4, 3)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -12,14 +13,16 @@ from torch_transform_checks import CHECKS, TOO_LONG, close, gradient, plain
 
 from ascend_ep.errors import AscendError
 from ascend_ep.frameworks.torch import register
+from ascend_ep.frameworks.torch.extension.cpp_source import source_text
 from ascend_ep.frameworks.torch.gradient_operator import READERS
 from ascend_ep.frameworks.torch.torch_library import definition_of
+from ascend_ep.opdef.loader import parse_definitions
 
-#: A formula of one input and of several, a kernel with an absent input, equivalents: one that reads elements,
-#: one of a list, one of strides.
+#: A formula of one input and of several, a kernel with an absent input, infinite results; equivalents: one
+#: that reads elements, one that reads those of its own inputs, one of a list, one of strides.
 SAMPLE = (
-    *("Swish", "LayerNorm 1", "SwiGLU 1"),
-    *("ONNX's MatMul 1", "ONNX's ReduceL2", "ONNX's Concat", "ONNX's Scaler"),
+    *("Swish", "LayerNorm 1", "SwiGLU 1", "CausalMask"),
+    *("ONNX's MatMul 1", "ONNX's ReduceL2", "ONNX's Range", "ONNX's Concat", "ONNX's Scaler"),
 )
 #: Those of the sample for checks that compile.
 COMPILED = ("Swish", "ONNX's Concat", "ONNX's ReduceL2")
@@ -66,6 +69,25 @@ def test_transforms_in_threads() -> None:
         close(slopes, plain(call, call.inputs))
 
 
+def test_slopes_of_more_decisions_than_a_gradient_has_are_refused() -> None:
+    """Not 0; an operator whose slopes are 0 has those."""
+    names = "abcde"
+    attributes = [{"name": n, "type": "float", "default": 1.0} for n in names]
+    y = [{"name": "y", "type": ["float32"]}]
+    entry = {"op": "Decided", "inputs": [{**y[0], "name": "x"}], "outputs": y, "shape": "x"}
+    formula = " + ".join(f"({n} > {k} ? x : x*x)" for k, n in enumerate(names))
+    (decided,) = parse_definitions(json.dumps({**entry, "attributes": attributes, "formula": formula}))
+    (flat,) = parse_definitions(json.dumps({**entry, "op": "Flat", "formula": "floor(x)"}))
+    x = torch.rand(3, requires_grad=True)
+    with pytest.raises(AscendError, match=r"E42006.*more than 4 times"):
+        register(decided)(x).sum().backward()
+    with pytest.raises(AscendError, match=r"E42006.*more than 4 times"):
+        source_text(decided, "op_api")
+    (register(flat)(x) + x).sum().backward()
+    assert torch.equal(x.grad, torch.ones(3))
+    assert "backward" not in source_text(flat, "op_api")
+
+
 def test_slopes_that_nobody_knows_are_refused() -> None:
     """Not 0: of an operator without a formula, and of a gradient's gradient that is too long for one."""
     product = register(definition_of("FusedMatMul", "com.microsoft"), namespace="contributed")
@@ -76,7 +98,7 @@ def test_slopes_that_nobody_knows_are_refused() -> None:
         torch.func.jvp(lambda t: product(t, b).sum(), (a.detach(),), (a.detach(),))
     (focal,) = calls(("SigmoidFocalLoss",))
     assert "SigmoidFocalLoss" in TOO_LONG
-    with pytest.raises(AscendError, match=r"E4200[46]"):
+    with pytest.raises(AscendError, match="E42006"):
         torch.func.grad(lambda t: torch.func.hessian(lambda u: focal.total(u, *focal.inputs[1:]))(t).sum())(
             focal.inputs[0]
         )

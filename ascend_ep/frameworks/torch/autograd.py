@@ -221,16 +221,15 @@ class Equivalents:
 class Refused:
     """Of an operator that has slopes, which nothing here knows: to ask for them is E42006, and not 0."""
 
-    def __init__(self, opdef: OpDef, reason: str) -> None:
-        self.opdef = opdef
-        self.reason = reason
+    def __init__(self, error: AscendError) -> None:
+        self.error = error
 
     def remember(self, ctx: Any, inputs: Sequence[Any], rest: Sequence[Any], made: Any) -> None:
         outputs = made if isinstance(made, tuple) else (made,)
         ctx.mark_non_differentiable(*[y for y in outputs if not y.is_floating_point()])
 
     def backward(self, ctx: Any, grads: Sequence[Any]) -> list[Any]:
-        raise AscendError("E42006", self.opdef.op, self.reason, where=self.opdef.origin)
+        raise self.error.with_traceback(None)
 
     jvp = backward
 

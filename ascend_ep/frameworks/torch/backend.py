@@ -15,13 +15,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ascend_ep.errors import AscendError
+from ascend_ep.frameworks.torch.first_results import objection
 from ascend_ep.frameworks.torch.graph_program import GraphProgram, Unsupported
 from ascend_ep.frameworks.torch.partitions import partitioned
 
 _log = logging.getLogger("ascend_ep.torch")
-
-#: A share of the largest magnitude, of float32: orders of summation stay below, other meanings don't.
-MOST_DIFFERENCE = 1e-3
 
 
 @dataclass
@@ -209,10 +207,8 @@ class _Checked:
         if self.seen:
             return results
         expected = self.part(*arguments)
-        for result, wanted in zip(results, expected, strict=True):
-            share = _difference(result, wanted)
-            if not share <= MOST_DIFFERENCE:  # NaN too
-                return self.give_up(f"the bundle's results differ by {share:.1g} of the largest", arguments)
+        if reason := objection(self.part, arguments, results, expected):
+            return self.give_up(reason, arguments)
         self.seen = True
         return results
 
@@ -224,26 +220,6 @@ class _Checked:
         _left(self.report, sorted(set(operators)), reason)
         self.program = None
         return self.part(*arguments)
-
-
-def _difference(result: Any, expected: Any) -> float:
-    """The largest difference as a share of the largest magnitude; of half floats, by their coarser step."""
-    import torch
-
-    if not isinstance(expected, torch.Tensor):
-        return 0.0
-    if result.shape != expected.shape or result.dtype != expected.dtype:
-        return float("inf")
-    if not expected.numel():
-        return 0.0
-    if not expected.is_floating_point():
-        return 0.0 if torch.equal(result, expected) else float("inf")
-    share = torch.finfo(torch.float32).eps / max(torch.finfo(expected.dtype).eps, 2**-23)
-    a, b = result.double(), expected.double()
-    same = (a == b) | (a.isnan() & b.isnan())
-    off = torch.where(same, 0.0, (a - b).abs())
-    largest = torch.where(b.isfinite(), b, 0.0).abs().max()
-    return float(off.max() / torch.clamp(largest, min=1e-30)) * share
 
 
 def _left(report: Report, names: Sequence[str], reason: str) -> None:

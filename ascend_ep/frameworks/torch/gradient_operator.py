@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ascend_ep.errors import AscendError
+from ascend_ep.frameworks.torch.batches import is_batched, one_by_one
 from ascend_ep.frameworks.torch.equivalent_call import are_unknown
 from ascend_ep.frameworks.torch.schema import argument, given, parameters
 from ascend_ep.opdef.definition import OpDef
@@ -25,12 +26,20 @@ READERS = frozenset({
     "Unsqueeze", "Upsample",
 })  # fmt: skip
 
+#: Those of them that read floats; the others read integers alone.
+FLOAT_READERS = frozenset({"Dropout", "Range", "Resize", "Upsample"})
+
 
 def is_needed(opdef: OpDef, saved: Sequence[Any]) -> bool:
-    """Whether the equivalent would read elements that a trace doesn't know, or there are none."""
+    """Whether the equivalent would read elements that a trace doesn't know or a vmap has several of, or there
+    are none."""
     if any(t is not None and t.is_meta for t in saved):
         return True
-    return opdef.op in READERS and any(t is not None for t in saved[1:]) and are_unknown(saved)
+    if opdef.op not in READERS:
+        return False
+    read = [t for t in (saved if opdef.op == "Range" else saved[1:]) if t is not None]
+    whole = [t for t in read if opdef.op in FLOAT_READERS or not t.is_floating_point()]
+    return any(map(is_batched, whole)) or (bool(read) and are_unknown(saved))
 
 
 def define(library: Any, name: str, opdef: OpDef, slopes: Any) -> None:
@@ -57,6 +66,8 @@ def define(library: Any, name: str, opdef: OpDef, slopes: Any) -> None:
     library.impl(f"{name}{SUFFIX}", compute, "CPU")
     library.impl(f"{name}{SUFFIX}", _without_slopes(library, name, opdef), "Autograd", with_keyset=True)
     torch.library.register_fake(f"{library.ns}::{name}{SUFFIX}", describe, lib=library)
+    overload = getattr(getattr(torch.ops, library.ns), f"{name}{SUFFIX}").default
+    torch.library.register_vmap(f"{library.ns}::{name}{SUFFIX}", one_by_one(overload, True), lib=library)
 
 
 def _above_autograd() -> Any:

@@ -18,6 +18,7 @@ from ascend_ep.frameworks.torch.autograd import (
     Register,
     autograd_kernel,
 )
+from ascend_ep.frameworks.torch.batches import one_by_one
 from ascend_ep.frameworks.torch.eager import EagerCall
 from ascend_ep.frameworks.torch.gradient_operator import SUFFIX
 from ascend_ep.frameworks.torch.schema import (
@@ -31,7 +32,7 @@ from ascend_ep.frameworks.torch.schema import (
 )
 from ascend_ep.frameworks.torch.without_gradient import STEP, WITHOUT
 from ascend_ep.opdef.definition import OpDef
-from ascend_ep.opdef.derivative import differentiate, is_float
+from ascend_ep.opdef.derivative import Flat, differentiate, is_float
 from ascend_ep.opdef.registry import Registry
 
 NAMESPACE = "ascend_ep"
@@ -132,31 +133,12 @@ def _define(qualified: str, opdef: OpDef) -> Callable[..., Any]:
         kernel = autograd_kernel(function.default, compute, opdef, derivatives)
         library.impl(name, kernel, "Autograd", with_keyset=True)
     if takes_a_list(opdef) or gives_a_list(opdef):  # PyTorch's own rule is for no lists
-        torch.library.register_vmap(qualified, _one_by_one(function, gives_a_list(opdef)), lib=library)
+        torch.library.register_vmap(qualified, one_by_one(function, gives_a_list(opdef)), lib=library)
     equivalents = derivatives.otherwise if isinstance(derivatives, Formulas) else derivatives
     if isinstance(equivalents, Equivalents):
         gradient_operator.define(library, name, opdef, equivalents.slopes)
     export.register_symbolic(qualified, opdef)
     return function  # type: ignore[no-any-return]
-
-
-def _one_by_one(function: Any, gives: bool) -> Callable[..., Any]:
-    """The rule of torch.func.vmap: one call for each element of the batch, as PyTorch does without a rule."""
-    import torch
-
-    def element(value: Any, dim: Any, k: int) -> Any:
-        if isinstance(value, list | tuple) and isinstance(dim, list | tuple):
-            return [element(v, d, k) for v, d in zip(value, dim, strict=True)]
-        return value if dim is None else value.select(dim, k)
-
-    def rule(info: Any, dims: Any, *args: Any) -> Any:
-        made = [function(*element(args, dims, k)) for k in range(info.batch_size)]
-        if not gives:
-            return torch.stack(made), 0
-        parts = [torch.stack(part) for part in zip(*made, strict=True)]
-        return parts, [0] * len(parts)
-
-    return rule
 
 
 def _refuse(opdef: OpDef, *args: Any) -> Any:
@@ -185,9 +167,8 @@ def _derivatives(opdef: OpDef, register: Register, function: Any) -> Derivatives
 def _refused(opdef: OpDef, error: AscendError) -> Refused | None:
     """None for what has no slopes, or slopes of 0."""
     smooth = any(map(is_float, opdef.inputs)) and any(map(is_float, opdef.outputs))
-    if not smooth or WITHOUT.get(opdef.op) == STEP or (opdef.formula and error.code == "E42006"):
-        return None
-    return Refused(opdef, "it has no formula" if opdef.formula is None else "its formula is too long")
+    flat = not smooth or WITHOUT.get(opdef.op) == STEP or isinstance(error, Flat)
+    return None if flat else Refused(error)
 
 
 @cache

@@ -13,7 +13,7 @@ from ascend_ep.frameworks.torch.extension.cpp_autograd import AutogradClass
 from ascend_ep.frameworks.torch.extension.cpp_function import Function
 from ascend_ep.frameworks.torch.schema import function_name, gives_a_list, parameters, takes_a_list
 from ascend_ep.opdef.definition import Attribute, OpDef
-from ascend_ep.opdef.derivative import differentiate
+from ascend_ep.opdef.derivative import Flat, differentiate
 
 MOST_COLUMNS = 118
 _TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -21,9 +21,10 @@ _BREAK = re.compile(r"(?<=,) | (?=[-+*/?:] |&& |\|\| )")
 
 
 def functions_of(opdef: OpDef) -> tuple[Function, Function | None]:
-    """The operator and its gradient, which takes the gradients of outputs first; None where there is none.
+    """The operator and its gradient, which takes the gradients of outputs first; None where it is 0.
 
-    Raises AscendError E43106 for operators without a formula, E41011 for variadic ones.
+    Raises AscendError E43106 for operators without a formula, E42006 for those whose gradient isn't known,
+    E41011 for variadic ones.
     """
     name = function_name(opdef.op)
     if takes_a_list(opdef) or gives_a_list(opdef):
@@ -32,9 +33,7 @@ def functions_of(opdef: OpDef) -> tuple[Function, Function | None]:
     forward = Function(opdef, name)
     try:
         gradient = differentiate(opdef)
-    except AscendError as error:
-        if error.code != "E42006":
-            raise
+    except Flat:
         return forward, None
     given = [t.name for t in opdef.inputs]
     ordered = sorted(gradient.inputs, key=lambda t: t.name in given)

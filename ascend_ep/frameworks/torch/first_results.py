@@ -1,0 +1,110 @@
+"""Whether a bundle's first results are what its graph means: beside PyTorch's, and beside the same graph in
+float64 where the two differ. PyTorch's own float32 results are off where a graph loses digits."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+_log = logging.getLogger("ascend_ep.torch")
+
+#: A share of the largest magnitude, of float32: orders of summation stay below, other meanings don't.
+MOST_DIFFERENCE = 1e-3
+#: Two orders of summation are this far apart in what they lose, at most.
+MOST_TIMES = 4
+#: Where PyTorch's own results are further off than this share, float64 can't tell two meanings apart.
+MOST_LOST = 0.05
+
+
+def objection(part: Any, arguments: Sequence[Any], results: Sequence[Any], expected: Sequence[Any]) -> str:
+    """Why the bundle's results of a graph aren't right, with PyTorch's expected; "" where they are.
+
+    They are right within MOST_DIFFERENCE of PyTorch's, or of those in float64, or where they are off from
+    these as much as PyTorch's are.
+    """
+    apart = [difference(a, b) for a, b in zip(results, expected, strict=True)]
+    if all(share <= MOST_DIFFERENCE for share in apart):  # not NaN
+        return ""
+    worst = max(apart, key=lambda share: (share != share, share))
+    reason = f"the bundle's results differ by {worst:.1g} of the largest"
+    exact = in_float64(part, arguments)
+    if exact is None:
+        return reason
+    for result, wanted, true in zip(results, expected, exact, strict=True):
+        if difference(result, wanted) <= MOST_DIFFERENCE:
+            continue
+        if not _is_narrower(wanted, true) or result.shape != wanted.shape or result.dtype != wanted.dtype:
+            return reason
+        own, theirs = _share(result, true), _share(wanted, true)
+        if not theirs <= MOST_LOST:
+            return f"{reason}, and PyTorch's by {theirs:.1g} from those in float64"
+        if not own <= max(MOST_DIFFERENCE, MOST_TIMES * theirs):
+            return f"{reason}, by {own:.1g} from those in float64"
+    _log.info("%s; PyTorch's are as far from those in float64", reason)
+    return ""
+
+
+def difference(result: Any, expected: Any) -> float:
+    """The largest difference as a share of the largest magnitude; of half floats, by their coarser step."""
+    import torch
+
+    if not isinstance(expected, torch.Tensor):
+        return 0.0
+    if result.shape != expected.shape or result.dtype != expected.dtype:
+        return float("inf")
+    if not expected.numel():
+        return 0.0
+    if not expected.is_floating_point():
+        return 0.0 if torch.equal(result, expected) else float("inf")
+    return _share(result, expected)
+
+
+def _share(result: Any, expected: Any) -> float:
+    import torch
+
+    scale = torch.finfo(torch.float32).eps / max(torch.finfo(result.dtype).eps, 2**-23)
+    a, b = result.double(), expected.double()
+    same = (a == b) | (a.isnan() & b.isnan())
+    off = torch.where(same, 0.0, (a - b).abs())
+    largest = torch.where(b.isfinite(), b, 0.0).abs().max()
+    return float(off.max() / torch.clamp(largest, min=1e-30)) * scale
+
+
+def _is_narrower(tensor: Any, true: Any) -> bool:
+    """Whether float64 says more of it."""
+    import torch
+
+    narrow = tensor.is_floating_point() and tensor.dtype != torch.float64
+    return bool(narrow and true.dtype == torch.float64 and true.shape == tensor.shape)
+
+
+def in_float64(part: Any, arguments: Sequence[Any]) -> Sequence[Any] | None:
+    """The results of a graph of ATen operators where all its floats are float64; None where PyTorch can't."""
+    import torch
+    from torch.utils._pytree import tree_map
+
+    floats = (torch.float32, torch.float16, torch.bfloat16)
+
+    def wide(value: Any) -> Any:
+        if isinstance(value, torch.dtype):
+            return torch.float64 if value in floats else value
+        return value.double() if isinstance(value, torch.Tensor) and value.dtype in floats else value
+
+    class Wide(torch.fx.Interpreter):
+        def get_attr(self, target: Any, args: Any, kwargs: Any) -> Any:
+            return wide(super().get_attr(target, args, kwargs))
+
+        def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+            if target is torch.ops.aten.view.dtype:
+                raise NotImplementedError("bits of another type")
+            args, kwargs = tree_map(wide, (args, kwargs))
+            return tree_map(wide, super().call_function(target, args, kwargs))
+
+    try:
+        with torch.no_grad():
+            made: Sequence[Any] = Wide(part).run(*map(wide, arguments))
+            return made
+    except Exception as error:  # PyTorch names no class for what an operator doesn't take
+        _log.info("no results in float64: %s", error)
+        return None
