@@ -19,6 +19,7 @@ CALL = "::asc_host::launcher(%s)([&](auto &&...asc_argument) { %s(asc_argument..
             " k::f<half, 2> <<<f(a, b), 0, s >>> (x);",
             " " + CALL % ("f(a, b), 0, s ", "k::f<half, 2> ") + " (x);",
         ),
+        ("run_##op## _k\\\n <<<8, 0, s>>>(x);", CALL % ("8, 0, s", "run_##op## _k\\\n ") + "(x);"),
     ],
 )
 def test_a_launch_becomes_a_call(text, wanted):
@@ -55,6 +56,30 @@ def test_functions_that_launch_have_no_bodies_beside_a_kernel():
     assert "a::K().run(); }" in left
     assert "int after() { return 1; }" in left
     assert left.count("\n") == LAUNCHERS.count("\n")
+
+
+OF_MACROS = """
+#define KERNEL(name, type)                                               \\
+    extern "C" __global__ __aicore__ void name##_k(GM_ADDR x) {          \\
+        run<type>(x);                                                    \\
+    }                                                                    \\
+    extern "C" void name##_do(uint32_t n, void *stream, uint8_t *x)      \\
+    {                                                                    \\
+        name##_k<<<n, nullptr, stream>>>(                                \\
+            undeclared);                                                 \\
+    }
+KERNEL(add, half)
+"""
+
+
+def test_functions_that_launch_in_macros_have_no_bodies_either():
+    left = without_launchers(OF_MACROS)
+    assert "undeclared" not in left
+    assert "run<type>(x); " in left
+    lines = left.splitlines()
+    assert lines[-1] == "KERNEL(add, half)"
+    assert all(line.endswith("\\") for line in lines[1:-2])
+    assert len(lines) == len(OF_MACROS.splitlines())
 
 
 MAIN = """

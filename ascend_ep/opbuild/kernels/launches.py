@@ -7,9 +7,14 @@ import re
 from ascend_ep.opbuild.ascendc.declarations import without_comments
 
 _OPEN = re.compile(r"<<<")
+#: Lines of macros end in backslashes.
+_SPACE = " \t\r\n\\"
 #: What stands before the body of a function.
-_FUNCTION = re.compile(r"\)\s*(?:const\b|noexcept\b|override\b|->[^;{}()]*|\s)*\Z")
-_NAME = re.compile(r"[A-Za-z_][\w:]*\Z")
+_FUNCTION = re.compile(r"\)\s*(?:const\b|noexcept\b|override\b|->[^;{}()]*|\s|\\(?=\n))*\Z")
+#: Those of a macro's lines have a backslash.
+_LINE_ENDS = re.compile(r"\\?\n")
+#: In macros, names may be pasted together.
+_NAME = re.compile(r"[A-Za-z_][\w:]*(?:\s*##\s*\w+)*\Z")
 
 
 def has_launches(text: str) -> bool:
@@ -37,7 +42,7 @@ def without_launchers(text: str) -> str:
         closed = -1 if opened is None else _closing_brace(plain, opened)
         if opened is None or closed < 0:
             return rewritten(text)
-        parts += [text[at : opened + 1], "\n" * text.count("\n", opened, closed)]
+        parts += [text[at : opened + 1], *_LINE_ENDS.findall(text, opened, closed)]
         at = closed
     return "".join([*parts, text[at:]])
 
@@ -74,7 +79,7 @@ def _next(plain: str, at: int) -> tuple[int, int, int] | None:
 
 def _name_before(plain: str, end: int) -> int | None:
     """Where a name with or without template arguments begins that ends at `end`."""
-    at = len(plain[:end].rstrip())
+    at = len(plain[:end].rstrip(_SPACE))
     if at and plain[at - 1] == ">":
         depth = 0
         while at > 0:
@@ -82,6 +87,6 @@ def _name_before(plain: str, end: int) -> int | None:
             depth += {">": 1, "<": -1}.get(plain[at], 0)
             if depth == 0:
                 break
-        at = len(plain[:at].rstrip())
+        at = len(plain[:at].rstrip(_SPACE))
     match = _NAME.search(plain, 0, at)
     return None if match is None else match.start()
