@@ -93,6 +93,33 @@ def test_what_no_translation_is_known_of_stays_with_pytorch() -> None:
     assert "bessel_j0" in str(report)
 
 
+def test_sizes_that_parts_are_given_are_made_of_those_of_tensors() -> None:
+    """Of a part behind what stays with PyTorch: a multiple of a free size, and what it is a multiple of."""
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        n = x.shape[0]
+        joined = torch.special.bessel_j0(x.reshape(-1, 3))
+        wide = joined.reshape(n, 2, 6) * 2
+        return torch.special.bessel_j0(wide).reshape(n * 4, 3) + torch.zeros(n * 2 + n * 2, 3)
+
+    compiled = torch.compile(function, backend=ascend)
+    before = len(reports())
+    for n in (2, 3, 7):
+        x = torch.rand(n, 12)
+        torch._dynamo.mark_dynamic(x, 0)
+        close(compiled(x), function(x))
+    assert len(reports()) == before + 1
+    assert reports()[-1].bundles == 3
+    assert all("bessel_j0" in name for name in reports()[-1].eager), reports()[-1]
+
+
+def test_axes_of_size_one_that_are_dropped_together() -> None:
+    compiled = torch.compile(lambda x: x.squeeze((0, -1)) * 2, backend=ascend)
+    for x in (torch.rand(1, 4, 1), torch.rand(3, 4, 1)):
+        close(compiled(x), x.squeeze((0, -1)) * 2)
+        assert not reports()[-1].eager, reports()[-1]
+
+
 def test_random_numbers_are_pytorchs() -> None:
     def function(x: torch.Tensor) -> torch.Tensor:
         return torch.nn.functional.dropout(x * 2, 0.5) + 1

@@ -91,12 +91,19 @@ def _is_weight(value: Any) -> bool:
 
 def _decompositions() -> dict[Any, Any]:
     """ATen's core operators. Normalisation by a batch's own statistics is taken apart too: torch.onnx's
-    translation of it takes the running ones."""
+    translation of it takes the running ones. So is what it has no translation of."""
     import torch
     from torch._decomp import core_aten_decompositions, get_decompositions
 
-    of_batch = get_decompositions([torch.ops.aten._native_batch_norm_legit_functional])
-    return {**core_aten_decompositions(), **of_batch}
+    aten = torch.ops.aten
+    of_batch = get_decompositions([aten._native_batch_norm_legit_functional])
+    return {**core_aten_decompositions(), **of_batch, aten.squeeze.dims: _squeezed}
+
+
+def _squeezed(x: Any, dims: Sequence[int]) -> Any:
+    """Without those of the axes that have one element."""
+    dropped = {d % x.dim() for d in dims if x.dim()}
+    return x.view([n for axis, n in enumerate(x.shape) if axis not in dropped or n != 1])
 
 
 class _Compiled:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import operator
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from ascend_ep.compiler.conversion import Conversion
@@ -62,8 +64,8 @@ class Output:
 class GraphProgram:
     """A graph module of ATen operators whose inputs are tensors and sizes.
 
-    `fixed`: by position, inputs whose values are constants of the bundle. Sizes among the inputs are those of
-    tensors among them. `search_seconds` as in ConvertOptions. Raises Unsupported, AscendError.
+    `fixed`: by position, inputs whose values are constants of the bundle. Sizes among the inputs are made of
+    those of tensors among them. `search_seconds` as in ConvertOptions. Raises Unsupported, AscendError.
     """
 
     def __init__(self, graph: Any, fixed: Mapping[int, Any], search_seconds: float | None = None) -> None:
@@ -136,19 +138,21 @@ class _Tensors:
         self.examples.append(torch.zeros(sizes, dtype=value.dtype))
 
     def _size(self, copy: Any, wanted: Any, places: Sequence[Any], known: Mapping[Any, Any]) -> Any:
-        """A size among the inputs, as that of a tensor that has it."""
+        """A size among the inputs, from those of the tensors."""
         import torch
 
         if isinstance(wanted, int):
             return wanted
-        if isinstance(wanted, torch.SymInt):
-            for node in places:
-                value = node.meta["val"]
-                if isinstance(value, torch.Tensor) and node in known:
-                    for axis, size in enumerate(value.shape):
-                        if isinstance(size, torch.SymInt) and size.node.expr == wanted.node.expr:
-                            return copy.call_function(torch.ops.aten.sym_size.int, (known[node], axis))
-        raise Unsupported(f"an input is {wanted}, which no tensor among them has as a size")
+        if not isinstance(wanted, torch.SymInt):
+            raise Unsupported(f"an input is {wanted}, not a size")
+        of: dict[Any, tuple[Any, int]] = {}
+        for node in places:
+            value = node.meta["val"]
+            if isinstance(value, torch.Tensor) and node in known:
+                for axis, size in enumerate(value.shape):
+                    if isinstance(size, torch.SymInt):
+                        of.setdefault(size.node.expr, (known[node], axis))
+        return _computed(copy, wanted.node.expr, of)
 
     def _give(self, copy: Any, graph: Any, places: Sequence[Any], known: Mapping[Any, Any]) -> int:
         import torch
@@ -180,6 +184,27 @@ class _Tensors:
                 raise Unsupported(_first_line(error)) from error
 
 
+def _computed(copy: Any, size: Any, of: Mapping[Any, tuple[Any, int]]) -> Any:
+    """A size that sums and products of the tensors' sizes make, as a node. `of`: tensor and axis by size."""
+    import torch
+
+    if size.is_Integer:
+        return int(size)
+    if size in of:
+        return copy.call_function(torch.ops.aten.sym_size.int, of[size])
+    if size.is_Symbol:
+        for other, place in of.items():
+            factor, left = other.as_coeff_Mul()
+            if left == size:  # the tensor has several of it
+                whole = copy.call_function(torch.ops.aten.sym_size.int, place)
+                return copy.call_function(operator.floordiv, (whole, int(factor)))
+    if size.is_Add or size.is_Mul:
+        join = operator.add if size.is_Add else operator.mul
+        parts = [_computed(copy, part, of) for part in size.args]
+        return reduce(lambda a, b: copy.call_function(join, (a, b)), parts)
+    raise Unsupported(f"an input is {size}, which the sizes of tensors among them don't make")
+
+
 def _holder(constants: Mapping[str, Any]) -> Any:
     import torch
 
@@ -207,13 +232,15 @@ def _first_line(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the exporter's talk on standard output and its log."""
-    log = logging.getLogger("torch.onnx")
-    level = log.level
-    log.setLevel(logging.ERROR)
+    """Without the exporter's talk on standard output and its logs."""
+    logs = [logging.getLogger(name) for name in ("torch.onnx", "onnxscript")]
+    levels = [log.level for log in logs]
+    for log in logs:
+        log.setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
             yield
     finally:
-        log.setLevel(level)
+        for log, level in zip(logs, levels, strict=True):
+            log.setLevel(level)
