@@ -120,6 +120,18 @@ def test_axes_of_size_one_that_are_dropped_together() -> None:
         assert not reports()[-1].eager, reports()[-1]
 
 
+def test_numbers_that_are_assigned_to_slices() -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        mask = x.new_zeros(6, 4)
+        mask[1:-2, :2] = 3.0
+        mask[-2:] = torch.arange(4)
+        return (mask.mT @ x).mT
+
+    x = torch.rand(6, 4)
+    close(torch.compile(function, backend=ascend)(x), function(x))
+    assert not reports()[-1].eager, reports()[-1]
+
+
 def test_random_numbers_are_pytorchs() -> None:
     def function(x: torch.Tensor) -> torch.Tensor:
         return torch.nn.functional.dropout(x * 2, 0.5) + 1

@@ -97,7 +97,17 @@ def _decompositions() -> dict[Any, Any]:
 
     aten = torch.ops.aten
     of_batch = get_decompositions([aten._native_batch_norm_legit_functional])
-    return {**core_aten_decompositions(), **of_batch, aten.squeeze.dims: _squeezed}
+    return {
+        **core_aten_decompositions(),
+        **of_batch,
+        aten.squeeze.dims: _squeezed,
+        aten.copy.default: _copied,
+    }
+
+
+def _copied(over: Any, source: Any, non_blocking: bool = False) -> Any:
+    """What is assigned, in the place of the whole: torch.onnx's translation doesn't broadcast it."""
+    return source.to(over.dtype).expand(over.shape).clone()
 
 
 def _squeezed(x: Any, dims: Sequence[int]) -> Any:
