@@ -175,6 +175,50 @@ void asc_op_convolution_backward(asc_run *run) {
     }
 }
 
+/* Adds the columns of one image to it: the transpose of gather_columns. */
+static void scatter_columns(const sizes *s, const float *from, int64_t channels, float *x) {
+    int64_t taps = s->kernel[0] * s->kernel[1] * s->kernel[2], positions = s->out[0] * s->out[1] * s->out[2];
+    int64_t image = s->in[0] * s->in[1] * s->in[2];
+    for (int64_t k = 0; k < channels * taps; k++) {
+        int64_t i = k % taps;
+        int64_t tap[] = {i / (s->kernel[1] * s->kernel[2]), i / s->kernel[2] % s->kernel[1], i % s->kernel[2]};
+        for (int64_t p = 0; p < positions; p++) {
+            int64_t at[] = {p / (s->out[1] * s->out[2]), p / s->out[2] % s->out[1], p % s->out[2]}, place = 0;
+            bool inside = true;
+            for (int a = 0; a < 3; a++) {
+                int64_t y = at[a] * s->stride[a] + tap[a] * s->dilation[a] - s->padding[a];
+                inside = inside && y >= 0 && y < s->in[a];
+                place = place * s->in[a] + y;
+            }
+            if (inside) x[k / taps * image + place] += from[k * positions + p];
+        }
+    }
+}
+
+/* self [N, channels * taps, positions] or without N, outputSize, kernelSize, dilation, padding, stride, out. */
+void asc_op_col2im(asc_run *run) {
+    tensor columns = asc_f32(run, 0), out = asc_in(run, 6), x = batched(out, 4);
+    geometry g = {.spatial = 2};
+    int64_t kernel[2];
+    read_array(run, 2, kernel, 2);
+    read_array(run, 3, g.dilation, 2);
+    read_array(run, 4, g.padding, 2);
+    read_array(run, 5, g.stride, 2);
+    tensor w = {.rank = 4, .dims = {1, 1, kernel[0], kernel[1]}}, y = {.rank = 4};
+    for (int i = 0; i < 2; i++) {
+        ASC_STOP_UNLESS(run, g.stride[i] > 0 && x.rank == 4, "images have 4 axes, and steps are positive");
+        y.dims[2 + i] = (x.dims[2 + i] + 2 * g.padding[i] - g.dilation[i] * (kernel[i] - 1) - 1) / g.stride[i] + 1;
+    }
+    sizes s = sizes_of(&g, x, w, y);
+    int64_t image = x.dims[1] * x.dims[2] * x.dims[3], each = x.dims[1] * kernel[0] * kernel[1] * y.dims[2] * y.dims[3];
+    tensor made = asc_like(run, out, ASC_FLOAT32);
+    ASC_STOP_UNLESS(run, asc_elements(columns) == x.dims[0] * each, "the columns don't fit the image");
+    asc_fill(run, made, 0);
+    for (int64_t n = 0; n < x.dims[0]; n++)
+        scatter_columns(&s, (const float *)columns.data + n * each, x.dims[1], (float *)made.data + n * image);
+    asc_put(run, 6, made);
+}
+
 /* self, kernelSize, dilation, padding, stride, out. */
 void asc_op_im2col(asc_run *run) {
     tensor x = batched(asc_f32(run, 0), 4), out = asc_in(run, 5);

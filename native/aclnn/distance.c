@@ -128,3 +128,13 @@ void asc_op_search(asc_run *run) {
     }
     asc_put(run, 5, made);
 }
+
+/* self, boundaries, outInt32, right, out. */
+void asc_op_bucketize(asc_run *run) {
+    tensor v = asc_of(run, 0, ASC_FLOAT64), rows = asc_of(run, 1, ASC_FLOAT64), made = asc_like(run, v, ASC_INT64);
+    ASC_STOP_UNLESS(run, rows.rank == 1, "boundaries have one axis, not %d", rows.rank);
+    for (int64_t i = 0; i < asc_elements(v); i++)
+        ((int64_t *)made.data)[i] =
+            position(rows.data, NULL, rows.dims[0], ((double *)v.data)[i], asc_int(run, 3) != 0);
+    asc_put(run, 4, made);
+}

@@ -1,4 +1,5 @@
 /* indexing.c - elements and rows taken by index, and written by index. */
+#include <math.h>
 #include <string.h>
 
 #include "asc_plan.h"
@@ -120,6 +121,39 @@ void asc_op_scatter(asc_run *run, int fixed) {
     asc_put(run, out, scattered(run, flat, axis, index, updates, reduction));
 }
 
+/* self, dim, index, src, reduction, includeSelf, then the output unless it is self: 5 is the mean. Where self doesn't
+ * count, the places that get anything begin with what changes nothing. */
+void asc_op_scatter_reduce(asc_run *run) {
+    static const double nothing[] = {0, 0, 1, -INFINITY, INFINITY, 0};
+    tensor x = asc_in(run, 0), index = asc_in(run, 2), updates = asc_in(run, 3);
+    int out = asc_arg(run, 0)->kind == 'R' ? 0 : 6;
+    int64_t reduction = asc_int(run, 4);
+    bool mean = reduction == 5, includes = asc_int(run, 5) != 0;
+    ASC_STOP_UNLESS(run, reduction >= 0 && reduction <= 5, "no reduction %lld", (long long)reduction);
+    if (x.rank == 0) x = asc_unsqueeze(x, 0);
+    if (index.rank == 0) index = asc_unsqueeze(index, 0);
+    if (updates.rank == 0) updates = asc_unsqueeze(updates, 0);
+    int32_t held = asc_is_float(x.dtype) ? x.dtype == ASC_FLOAT64 ? ASC_FLOAT64 : ASC_FLOAT32 : ASC_INT64;
+    int axis = (int)asc_axis(run, asc_int(run, 1), x.rank);
+    index = indices_of(run, index, x.dims[axis]);
+    tensor made = asc_cast(run, x, held), first = asc_like(run, index, held), count = asc_like(run, made, held);
+    if (held == ASC_INT64 && (reduction == 3 || reduction == 4))
+        for (int64_t i = 0; i < asc_elements(first); i++)
+            ((int64_t *)first.data)[i] = reduction == 3 ? INT64_MIN : INT64_MAX;
+    else
+        asc_fill(run, first, nothing[reduction]);
+    if (!includes) made = scattered(run, made, axis, index, first, 0);
+    made = scattered(run, made, axis, index, updates, mean ? 1 : reduction);
+    if (mean) {
+        tensor one = asc_like(run, index, held);
+        asc_fill(run, one, 1);
+        asc_fill(run, count, includes);
+        count = scattered(run, count, axis, index, one, 1);
+        made = ASC_COMPUTE(run, held, held == ASC_INT64 ? "floordiv(a, max(b, 1))" : "a / max(b, 1)", made, count);
+    }
+    asc_put(run, out, made);
+}
+
 /* ---- by several indices ------------------------------------------------------------------------------------- */
 
 /* What indices of some axes name: the places of rows in a tensor whose indexed axes were moved to the front. */
@@ -221,7 +255,10 @@ void asc_op_index(asc_run *run) {
 /* self, indices, values, accumulate, unsafe. */
 void asc_op_index_put(asc_run *run) {
     tensor x = asc_in(run, 0), values = asc_in(run, 2);
-    if (asc_elements(x) == 0 || asc_elements(values) == 0) return;
+    const asc_argument *list = asc_arg(run, 1);
+    int64_t named = 0; /* an index without elements names no place; torch_npu says so too that an axis has none */
+    for (int k = 0; k < list->count; k++) named += asc_elements(list->tensors[k]);
+    if (asc_elements(x) == 0 || asc_elements(values) == 0 || named == 0) return;
     places p = places_of(run, x, asc_arg(run, 1));
     tensor rest = table(run, &p), shape = {.dtype = x.dtype, .rank = p.flat.rank + x.rank - p.count};
     if (asc_elements(p.flat) == 0) return;
@@ -240,6 +277,8 @@ void asc_op_index_put(asc_run *run) {
 /* self, dim, index, source, alpha, then the output unless it is self. */
 void asc_op_index_add(asc_run *run, int out) {
     tensor x = asc_in(run, 0), source = asc_in(run, 3);
+    if (x.rank == 0) x = asc_unsqueeze(x, 0);
+    if (source.rank == 0) source = asc_unsqueeze(source, 0);
     int axis = (int)asc_axis(run, asc_int(run, 1), x.rank);
     tensor index = asc_flat(run, indices_of(run, asc_in(run, 2), x.dims[axis])), shape = source;
     for (int i = 0; i < shape.rank; i++) shape.dims[i] = i == axis ? index.dims[0] : 1;
@@ -251,7 +290,10 @@ void asc_op_index_add(asc_run *run, int out) {
 
 /* self, dim, index (a tensor), value or source, then the output unless it is self. */
 void asc_op_index_set(asc_run *run, int out) {
-    tensor x = asc_in(run, 0), made = asc_copy(run, x, x.dtype);
+    tensor x = asc_in(run, 0), made = asc_copy(run, x, x.dtype),
+           source = asc_in(run, asc_arg(run, 3)->kind == 'T' ? 3 : 0);
+    if (made.rank == 0) made = x = asc_unsqueeze(made, 0);
+    if (source.rank == 0) source = asc_unsqueeze(source, 0);
     int axis = (int)asc_axis(run, asc_int(run, 1), x.rank);
     tensor index = indices_of(run, asc_in(run, 2), x.dims[axis]);
     for (int64_t i = 0; i < asc_elements(index); i++) {
@@ -259,7 +301,7 @@ void asc_op_index_set(asc_run *run, int out) {
         if (asc_arg(run, 3)->kind == 'S')
             asc_fill(run, to, asc_float(run, 3));
         else
-            asc_store(run, to, asc_select(asc_in(run, 3), axis, i));
+            asc_store(run, to, asc_select(source, axis, i));
     }
     asc_put(run, out, made);
 }
@@ -325,4 +367,17 @@ void asc_op_one_hot(asc_run *run) {
 void asc_op_take(asc_run *run) {
     tensor x = asc_flat(run, asc_in(run, 0));
     asc_put(run, 2, rows(run, x, 0, indices_of(run, asc_in(run, 1), asc_elements(x))));
+}
+
+/* self, dim, index (numbers), value, then the output unless it is self. */
+void asc_op_index_fill_at(asc_run *run, int out) {
+    tensor given = asc_in(run, 0), x = asc_copy(run, given, given.dtype);
+    const asc_argument *index = asc_arg(run, 2);
+    if (x.rank == 0) x = asc_unsqueeze(x, 0);
+    int axis = (int)asc_axis(run, asc_int(run, 1), x.rank);
+    for (int k = 0; k < index->count; k++) {
+        int64_t at = asc_axis(run, index->ints[k], (int)x.dims[axis]);
+        asc_fill(run, asc_select(x, axis, at), asc_float(run, 3));
+    }
+    asc_put(run, out, x);
 }

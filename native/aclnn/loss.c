@@ -22,12 +22,13 @@ static double share(tensor t, int64_t reduction) {
     return reduction == 1 && n ? 1 / (double)n : 1;
 }
 
-enum { SQUARES, DISTANCES, LOGISTIC, DIVERGENCE };
+enum { SQUARES, DISTANCES, LOGISTIC, DIVERGENCE, MARGIN };
 static const char *const losses[] = {
     "(a - b) * (a - b)",
     "abs(a - b)",
     "-(b * max(log(a), 0 - 100) + (1 - b) * max(log1p(-a), 0 - 100))",
     "b > 0 ? b * (log(b) - a) : 0 * b",
+    "log1p(exp(-a * b))",
 };
 /* c is the gradient of the loss, p what a mean divides by. */
 static const char *const gradients[] = {
@@ -35,6 +36,7 @@ static const char *const gradients[] = {
     "c * p * sign(a - b)",
     "c * p * (a - b) / max((1 - a) * a, 0.000000000001)",
     "b > 0 ? 0 - c * p * b : 0 * b",
+    "0 - c * p * b * exp(-a * b) / (1 + exp(-a * b))",
 };
 
 /* self, target, reduction, out. */

@@ -195,6 +195,17 @@ void asc_op_linspace(asc_run *run) {
     asc_put(run, 3, made);
 }
 
+/* start, end, steps, base, out: powers. */
+void asc_op_logspace(asc_run *run) {
+    tensor to = asc_in(run, 4), made = asc_new(run, ASC_FLOAT64, to.rank, to.dims);
+    double start = asc_float(run, 0), end = asc_float(run, 1), base = asc_float(run, 3);
+    int64_t n = asc_elements(to);
+    double step = n > 1 ? (end - start) / (double)(n - 1) : 0;
+    for (int64_t i = 0; i < n; i++)
+        ((double *)made.data)[i] = pow(base, 2 * i < n ? start + (double)i * step : end - (double)(n - 1 - i) * step);
+    asc_put(run, 4, made);
+}
+
 /* n, m, out. */
 void asc_op_eye(asc_run *run) {
     tensor to = asc_in(run, 2), made = asc_new(run, ASC_FLOAT32, to.rank, to.dims);

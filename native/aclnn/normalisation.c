@@ -69,7 +69,11 @@ void asc_op_layer_norm_backward(asc_run *run) {
     tensor x = asc_in(run, 1);
     int32_t type = real_of(x);
     int64_t n = row_length(run, x, 2), rows = n ? asc_elements(x) / n : 0;
-    if (!asc_elements(x)) return;
+    if (!asc_elements(x)) { /* sums of nothing */
+        for (int k = 0; k < 3; k++)
+            if (masked(run, 7, k)) asc_fill(run, asc_in(run, 8 + k), 0);
+        return;
+    }
     x = shaped(run, x, type, 1, rows, n);
     tensor g = shaped(run, asc_in(run, 0), type, 1, rows, n);
     tensor mean = shaped(run, asc_in(run, 3), type, 1, rows, 1), rstd = shaped(run, asc_in(run, 4), type, 1, rows, 1);

@@ -1,10 +1,11 @@
 /* recurrent.c - an LSTM, layer by layer and step by step, forwards with what the way back needs, and backwards.
  *
  * Gates come in the order input, forget, cell, output, as weights have them. */
+#include "recurrent.h"
+
 #include <string.h>
 
 #include "asc_plan.h"
-#include "operator.h"
 
 enum { INPUT_GATE, FORGET_GATE, CELL_GATE, OUTPUT_GATE };
 
@@ -13,15 +14,14 @@ typedef struct network {
     bool biases, batch_first;
 } network;
 
-static tensor of_list(asc_run *run, int i, int64_t k) {
+tensor asc_list_item(asc_run *run, int i, int64_t k) {
     const asc_argument *a = asc_arg(run, i);
     ASC_STOP_UNLESS(run, k < a->count, "%s has %d tensors; number %lld is needed", asc_run_row(run)->names[i], a->count,
                     (long long)k);
     return asc_cast(run, a->tensors[k], ASC_FLOAT32);
 }
 
-/* Into number k of a list that may be absent, or shorter. */
-static void put_in_list(asc_run *run, int i, int64_t k, tensor value) {
+void asc_put_list_item(asc_run *run, int i, int64_t k, tensor value) {
     const asc_argument *a = asc_arg(run, i);
     if (k >= a->count || a->tensors[k].dtype == ASC_UNDEFINED) return;
     tensor to = a->tensors[k];
@@ -32,8 +32,7 @@ static tensor transposed(tensor t) {
     return asc_swap(t, 0, 1);
 }
 
-/* x [steps, batch, width] W^T + b, for all steps at once. */
-static tensor project(asc_run *run, tensor x, tensor w, const tensor *bias) {
+tensor asc_project_steps(asc_run *run, tensor x, tensor w, const tensor *bias) {
     tensor rows = asc_reshape(run, x, 2, (int64_t[]){x.dims[0] * x.dims[1], x.dims[2]});
     tensor y = asc_multiply(run, rows, transposed(w));
     if (bias) y = ASC_COMPUTE(run, ASC_FLOAT32, "a + b", y, *bias);
@@ -53,9 +52,10 @@ enum { KEPT_I = 13, KEPT_J, KEPT_F, KEPT_O, KEPT_H, KEPT_C, KEPT_TANH, KEPT_END 
 static void layer(asc_run *run, const network *n, int64_t number, tensor x, bool backwards, tensor y, tensor *h,
                   tensor *c) {
     int64_t first = number * n->each, steps = x.dims[0], hidden = n->hidden;
-    tensor w = of_list(run, 1, first + 1), bias[2];
-    for (int i = 0; i < 2 && n->biases; i++) bias[i] = of_list(run, 1, first + 2 + i);
-    tensor all = project(run, x, of_list(run, 1, first), n->biases ? &bias[0] : NULL), kept[KEPT_END - KEPT_I];
+    tensor w = asc_list_item(run, 1, first + 1), bias[2];
+    for (int i = 0; i < 2 && n->biases; i++) bias[i] = asc_list_item(run, 1, first + 2 + i);
+    tensor all = asc_project_steps(run, x, asc_list_item(run, 1, first), n->biases ? &bias[0] : NULL),
+           kept[KEPT_END - KEPT_I];
     for (int i = 0; i < KEPT_END - KEPT_I; i++) kept[i] = asc_like(run, y, ASC_FLOAT32);
     for (int64_t s = 0; s < steps; s++) {
         int64_t t = backwards ? steps - 1 - s : s;
@@ -72,7 +72,7 @@ static void layer(asc_run *run, const network *n, int64_t number, tensor x, bool
         tensor values[] = {i, j, f, o, *h, *c, tanh_c};
         for (int k = 0; k < KEPT_END - KEPT_I; k++) asc_store(run, asc_select(kept[k], 0, t), values[k]);
     }
-    for (int k = 0; k < KEPT_END - KEPT_I && asc_int(run, 7); k++) put_in_list(run, KEPT_I + k, number, kept[k]);
+    for (int k = 0; k < KEPT_END - KEPT_I && asc_int(run, 7); k++) asc_put_list_item(run, KEPT_I + k, number, kept[k]);
 }
 
 /* input, params, hx, batchSizes, hasBiases, layers, dropout, train, bidirectional, batchFirst, output, hy, cy, and the
@@ -86,9 +86,9 @@ void asc_op_lstm(asc_run *run) {
     n.each = n.biases ? 4 : 2;
     ASC_STOP_UNLESS(run, n.layers == 1 || !asc_int(run, 7) || asc_float(run, 6) == 0,
                     "dropout between layers is not supported");
-    tensor x = asc_in(run, 0), first_h = of_list(run, 2, 0), first_c = of_list(run, 2, 1);
+    tensor x = asc_in(run, 0), first_h = asc_list_item(run, 2, 0), first_c = asc_list_item(run, 2, 1);
     x = asc_cast(run, n.batch_first ? asc_swap(x, 0, 1) : x, ASC_FLOAT32);
-    n.hidden = of_list(run, 1, 0).dims[0] / 4;
+    n.hidden = asc_list_item(run, 1, 0).dims[0] / 4;
     tensor last_h = asc_like(run, first_h, ASC_FLOAT32), last_c = asc_like(run, first_c, ASC_FLOAT32);
     for (int64_t l = 0; l < n.layers; l++) {
         tensor y = asc_new(run, ASC_FLOAT32, 3, (int64_t[]){x.dims[0], x.dims[1], n.hidden * n.directions});
@@ -142,11 +142,11 @@ void asc_op_lstm_backward(asc_run *run) {
     bool biases = asc_int(run, 14) != 0, batch_first = asc_int(run, 19) != 0;
     ASC_STOP_UNLESS(run, asc_int(run, 15) == 1 && !asc_int(run, 18),
                     "more than one layer, or direction, is not supported backwards");
-    tensor x = asc_in(run, 0), first_h = of_list(run, 1, 0), first_c = of_list(run, 1, 1);
+    tensor x = asc_in(run, 0), first_h = asc_list_item(run, 1, 0), first_c = asc_list_item(run, 1, 1);
     x = asc_cast(run, batch_first ? asc_swap(x, 0, 1) : x, ASC_FLOAT32);
-    tensor w = of_list(run, 2, 0), u = of_list(run, 2, 1), kept[7], dw = {0}, du = {0}, db = {0};
+    tensor w = asc_list_item(run, 2, 0), u = asc_list_item(run, 2, 1), kept[7], dw = {0}, du = {0}, db = {0};
     int64_t steps = x.dims[0], batch = x.dims[1], hidden = w.dims[0] / 4, dims[] = {steps, batch, hidden};
-    for (int k = 0; k < 7; k++) kept[k] = asc_reshape(run, of_list(run, 6 + k, 0), 3, dims);
+    for (int k = 0; k < 7; k++) kept[k] = asc_reshape(run, asc_list_item(run, 6 + k, 0), 3, dims);
     tensor dy = asc_in(run, 0);
     if (asc_given_at(run, 3) && asc_elements(asc_in(run, 3))) {
         dy = asc_in(run, 3);
@@ -173,7 +173,7 @@ void asc_op_lstm_backward(asc_run *run) {
     asc_put(run, 21, batch_first ? asc_cast(run, asc_swap(dx, 0, 1), ASC_FLOAT32) : dx);
     asc_put(run, 22, dh);
     asc_put(run, 23, dc);
-    put_in_list(run, 24, 0, dw);
-    put_in_list(run, 24, 1, du);
-    for (int k = 2; k < 4 && biases; k++) put_in_list(run, 24, k, db);
+    asc_put_list_item(run, 24, 0, dw);
+    asc_put_list_item(run, 24, 1, du);
+    for (int k = 2; k < 4 && biases; k++) asc_put_list_item(run, 24, k, db);
 }

@@ -74,6 +74,58 @@ void asc_op_median(asc_run *run) {
     asc_put(run, 1, asc_select(values, 0, has_nan ? n - 1 : (n - 1) / 2));
 }
 
+/* Where the median of n elements in order is; `nans` stand at the end: with any, NaN is it, unless they don't count. */
+static int64_t middle(int64_t n, int64_t nans, bool ignores) {
+    if (ignores && n > nans) return (n - nans - 1) / 2;
+    return nans && !ignores ? n - nans : (n - 1) / 2;
+}
+
+static int64_t nans_of(asc_run *run, tensor t) {
+    if (!asc_is_float(t.dtype)) return 0;
+    tensor is = ASC_COMPUTE(run, ASC_INT32, "a != a", t);
+    int64_t n = 0;
+    for (int64_t i = 0; i < asc_elements(t); i++) n += ((int32_t *)is.data)[i];
+    return n;
+}
+
+/* self, dim, keepdim, values, indices: the lower of two in the middle. */
+void asc_op_median_along(asc_run *run, int ignores_nan) {
+    tensor x = asc_in(run, 0), values, at;
+    if (x.rank == 0) x = asc_unsqueeze(x, 0);
+    int axis = (int)asc_axis(run, asc_int(run, 1), x.rank);
+    int64_t n = x.dims[axis];
+    ASC_STOP_UNLESS(run, n > 0, "no elements have no median");
+    x = asc_cast(run, asc_swap(x, axis, x.rank - 1), x.dtype);
+    order(run, x, x.rank - 1, n, false, &values, &at);
+    tensor v = asc_narrow(values, x.rank - 1, 0, 1), i = asc_narrow(at, x.rank - 1, 0, 1);
+    v = asc_copy(run, v, v.dtype);
+    i = asc_copy(run, i, i.dtype);
+    size_t bytes = asc_dtype_bytes(v.dtype);
+    for (int64_t row = 0; row < asc_elements(v); row++) {
+        tensor own = values;
+        own.data = (char *)values.data + (size_t)(row * n) * bytes;
+        own.rank = 1;
+        own.dims[0] = n;
+        asc_set_strides(&own);
+        int64_t place = row * n + middle(n, nans_of(run, own), ignores_nan != 0);
+        memcpy((char *)v.data + (size_t)row * bytes, (char *)values.data + (size_t)place * bytes, bytes);
+        ((int64_t *)i.data)[row] = ((int64_t *)at.data)[place];
+    }
+    v = asc_swap(v, axis, x.rank - 1);
+    i = asc_swap(i, axis, x.rank - 1);
+    asc_put(run, 3, asc_select(v, axis, 0));
+    asc_put(run, 4, asc_select(i, axis, 0));
+}
+
+/* self, out. */
+void asc_op_nan_median(asc_run *run) {
+    tensor x = asc_flat(run, asc_in(run, 0)), values, at;
+    int64_t n = asc_elements(x);
+    ASC_STOP_UNLESS(run, n > 0, "no elements have no median");
+    order(run, x, 0, n, false, &values, &at);
+    asc_put(run, 1, asc_select(values, 0, middle(n, nans_of(run, values), true)));
+}
+
 /* self, sorted, returnInverse, returnCounts, values, inverse, counts: in order. */
 void asc_op_unique(asc_run *run, int counts) {
     tensor x = asc_flat(run, asc_in(run, 0)), values, at;

@@ -29,6 +29,13 @@ CLOSE = 1e-4
 TRAINED = 1e-3
 #: Not mobilenet_v2: its batch norms see two values, and 1e-7 more in the input changes PyTorch's own loss.
 NAMES = ("bert", "segformer", "llama", "t5")
+SAMPLED = (
+    "nn.functional.pad:reflect",
+    "scatter_reduce:mean",
+    "cummax",
+    "nn.functional.interpolate:bicubic",
+    "index_add",
+)
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +93,18 @@ def test_architectures(toolkit: Path, torch_npu: Path) -> None:
         assert "error" not in row, row
         assert max(row["forward"], row["backward"]) < CLOSE, row
         assert max(row["SGD"], row["Adam"], row["AdamW"]) < TRAINED, row
+
+
+@pytest.mark.slow
+def test_samples_of_operators(toolkit: Path, torch_npu: Path) -> None:
+    """A few of what tools/sweep_torch_npu runs."""
+    pytest.importorskip("expecttest", reason="PyTorch's samples need it")
+    program = ROOT / "tests" / "acl" / "programs" / "torch_npu_samples.py"
+    names = "\n".join(f"{name} float32" for name in SAMPLED)
+    script = f"echo '{names}' | {sys.executable} {program}"
+    rows = [json.loads(n) for n in run(toolkit, torch_npu, "bash", "-c", script).splitlines() if n[0] == "{"]
+    assert [row["name"] for row in rows] == names.splitlines()
+    assert {row["result"] for row in rows} == {"agrees"}, rows
 
 
 @pytest.mark.slow

@@ -1,0 +1,178 @@
+"""Operators of two phases against their definitions: pads, sizes, windows, order, matrices, training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from .operators import Device, Scalar, whole
+
+Array = np.ndarray[Any, Any]
+
+
+@pytest.fixture(scope="module")
+def device() -> Iterator[Device]:
+    made = Device()
+    yield made
+    made.close()
+
+
+def some(*shape: int, seed: int = 0) -> Array:
+    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+
+
+def empty(*shape: int, dtype: type = np.float32) -> Any:
+    return whole(np.full(shape, 77, dtype))
+
+
+def close(got: Array, wanted: Array) -> None:
+    np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "mode"), [("ReflectionPad2d", "reflect"), ("ReplicationPad2d", "edge")])
+def test_pads_of_the_edge_and_their_gradients(device: Device, name: str, mode: Any) -> None:
+    x, out = some(2, 3, 4, 5), empty(2, 3, 8, 8)
+    device.call(name, whole(x), (1, 2, 3, 1), out)
+    pads = ((0, 0), (0, 0), (3, 1), (1, 2))
+    np.testing.assert_array_equal(out.after(), np.pad(x, pads, mode))
+    places = np.pad(np.arange(x.size).reshape(x.shape), pads, mode)
+    g, wanted, back = some(2, 3, 8, 8, seed=1), np.zeros(x.size, np.float32), empty(*x.shape)
+    np.add.at(wanted, places.ravel(), g.ravel())
+    device.call(f"{name}Backward", whole(g), whole(x), (1, 2, 3, 1), back)
+    close(back.after(), wanted.reshape(x.shape))
+
+
+@pytest.mark.parametrize("name", ["NearestExact2d", "Bicubic2d", "Bilinear2dAA"])
+def test_sizes_and_the_transpose_on_the_way_back(device: Device, name: str) -> None:
+    x, corners = np.eye(6, dtype=np.float32)[None, None], [] if "Nearest" in name else [False]
+    out, back = empty(1, 1, 9, 4), empty(1, 1, 6, 6)
+    device.call(f"Upsample{name}", whole(x), (9, 4), *corners, 0.0, 0.0, out)
+    y = out.after()[0, 0]
+    if "Nearest" in name:
+        places = [np.floor((np.arange(n) + 0.5) * 6 / n).astype(int) for n in (9, 4)]
+        np.testing.assert_array_equal(y, x[0, 0][np.ix_(*places)])
+    elif "Bicubic" in name:
+        assert y.min() < -0.01  # what a cubic has, and a line has not
+    ones = np.ones((1, 1, 6, 6), np.float32)
+    device.call(f"Upsample{name}", whole(ones), (9, 4), *corners, 0.0, 0.0, same := empty(1, 1, 9, 4))
+    close(same.after(), np.ones((1, 1, 9, 4)))
+    g = some(1, 1, 9, 4)
+    backward = f"Upsample{name}Backward"
+    device.call(backward, whole(g), (9, 4), (1, 1, 6, 6), *corners, 0.0, 0.0, back)
+    close((back.after() * x).sum(), (g[0, 0] * y).sum())
+
+
+def test_a_grid_names_places_between_elements(device: Device) -> None:
+    x = np.arange(6, dtype=np.float32).reshape(1, 1, 2, 3)
+    grid = np.array([[[[-1, -1], (0, 0), (1, 1), [0.5, -1], [5, 5]]]], np.float32)
+    device.call("GridSampler2D", whole(x), whole(grid), 0, 0, True, out := empty(1, 1, 1, 5))
+    close(out.after()[0, 0, 0], np.array([0, 2.5, 5, 1.5, 0]))
+    dx, dgrid, g = empty(*x.shape), empty(*grid.shape), np.ones((1, 1, 1, 5), np.float32)
+    mask = (True, True)
+    device.call("GridSampler2DBackward", whole(g), whole(x), whole(grid), 0, 0, True, mask, dx, dgrid)
+    close(dx.after().sum(), np.array(4.0))
+    close(
+        dgrid.after()[0, 0, 1], np.array([1, 1.5])
+    )  # a step of one element is 1 of x, and 3 of 2 rows' halves
+
+
+def test_windows_of_volumes(device: Device) -> None:
+    x = some(1, 2, 4, 4, 4)
+    blocks = x.reshape(1, 2, 2, 2, 2, 2, 2, 2)
+    device.call("AvgPool3d", whole(x), (2,), (2,), (0,), False, True, 0, mean := empty(1, 2, 2, 2, 2))
+    close(mean.after(), blocks.mean((3, 5, 7)))
+    most, at = empty(1, 2, 2, 2, 2), empty(1, 2, 2, 2, 2, dtype=np.int64)
+    device.call("AdaptiveMaxPool3d", whole(x), (2, 2, 2), most, at)
+    close(most.after(), blocks.max((3, 5, 7)))
+    np.testing.assert_array_equal(x.reshape(1, 2, 64)[0, 1][at.after()[0, 1]], most.after()[0, 1])
+    device.call(
+        "AdaptiveMaxPool3dBackward", whole(most.after()), whole(x), whole(at.after()), back := empty(*x.shape)
+    )
+    wanted = np.where(x == np.repeat(np.repeat(np.repeat(most.after(), 2, 2), 2, 3), 2, 4), x, 0)
+    close(back.after(), wanted)
+
+
+def test_the_largest_so_far(device: Device) -> None:
+    x = np.array([1, 3, 3, np.nan, 5, 2], np.float32)
+    device.call("Cummax", whole(x), 0, out := empty(6), at := empty(6, dtype=np.int64))
+    np.testing.assert_array_equal(out.after(), [1, 3, 3, np.nan, np.nan, np.nan])
+    np.testing.assert_array_equal(at.after(), [0, 1, 2, 3, 3, 3])
+    for name, wanted in (("MedianDim", np.nan), ("NanMedianDim", 3)):
+        device.call(name, whole(x), 0, False, value := empty(), index := empty(dtype=np.int64))
+        np.testing.assert_array_equal(value.after(), wanted)
+        np.testing.assert_array_equal(x[int(index.after())], wanted)
+
+
+def test_several_values_for_a_place(device: Device) -> None:
+    x, values, at = some(4), np.array([2, -1, 4], np.float32), whole(np.array([1, 1, 3]))
+    for reduction, kept, one, three in ((5, False, 0.5, 4), (3, False, 2, 4), (1, True, x[1] + 1, x[3] + 4)):
+        device.call("ScatterReduce", whole(x), 0, at, whole(values), reduction, kept, out := empty(4))
+        close(out.after(), np.array([x[0], one, x[2], three]))
+
+
+def test_matrices(device: Device) -> None:
+    a = some(2, 3, 3)
+    positive = a @ a.swapaxes(1, 2) + np.eye(3, dtype=np.float32)
+    device.call("LinalgCholesky", whole(positive), False, factor := empty(2, 3, 3))
+    close(factor.after(), np.linalg.cholesky(positive))
+    device.call("Slogdet", whole(a), sign := empty(2), log := empty(2))
+    for got, wanted in zip((sign, log), np.linalg.slogdet(a), strict=True):
+        close(got.after(), wanted)
+    device.call("LinalgQr", whole(a), 0, q := empty(2, 3, 3), r := empty(2, 3, 3))
+    close(q.after() @ r.after(), a)
+    close(np.tril(r.after(), -1), np.zeros((2, 3, 3)))
+    b, x = some(2, 3, 4, seed=1), empty(2, 3, 4)
+    lower = whole(factor.after())
+    device.call("TriangularSolve", whole(b), lower, False, True, False, x, empty(2, 3, 3))
+    close(lower.whole.swapaxes(1, 2) @ x.after(), b)
+
+
+def test_training_with_a_scaled_loss(device: Device) -> None:
+    for bad, wanted in ((1.0, [16, 0]), (np.inf, [4, 0])):
+        gradient, found = whole(np.array([2, bad], np.float32)), whole(np.zeros(1, np.float32))
+        device.call(
+            "ForeachNonFiniteCheckAndUnscale", [gradient], found, whole(np.array([0.125], np.float32))
+        )
+        np.testing.assert_array_equal(gradient.after()[0], 0.25)
+        scale, steps = whole(np.array([8], np.float32)), whole(np.array([1], np.int32))
+        flag, out, tracker = whole(found.after()), empty(1), empty(1, dtype=np.int32)
+        device.call("AmpUpdateScale", scale, steps, flag, 2.0, 0.5, 2, out, tracker)
+        np.testing.assert_array_equal([out.after()[0], tracker.after()[0]], wanted)
+
+
+def test_functions_of_numbers(device: Device) -> None:
+    x = np.array([-0.9, -0.1, 0, 0.5, 0.99], np.float32)
+    device.call("Erfinv", whole(x), out := empty(5))
+    close(out.after(), np.array([-1.16308715, -0.08885599, 0, 0.47693628, 1.82138637]))
+    device.call("RoundDecimals", whole(x * 12.34), 1, out)
+    close(out.after(), np.round(x * 12.34, 1))
+    device.call("Logit", whole(np.array([0.0, 0.25], np.float32)), 0.1, two := empty(2))
+    close(two.after(), np.log([0.1 / 0.9, 1 / 3]))
+    device.call("LogSpace", Scalar(0.0), Scalar(3.0), 4, 2.0, powers := empty(4))
+    close(powers.after(), np.array([1, 2, 4, 8]))
+
+
+def test_nothing_is_named_and_numbers_have_one_place(device: Device) -> None:
+    x, nowhere = some(4, 3), np.zeros(0, np.int64)
+    device.call("IndexPutImpl", target := whole(x), [whole(nowhere)], whole(some(3, seed=1)), False, False)
+    np.testing.assert_array_equal(target.after(), x)
+    first, number = whole(np.zeros(1, np.int64)), np.float32(3).reshape(())
+    device.call("IndexAdd", whole(number), 0, first, whole(number), Scalar(2.0), out := empty())
+    assert out.after() == 9
+    device.call("IndexFill", whole(number), 0, first, Scalar(5.0), out)
+    assert out.after() == 5
+
+
+def test_the_gradients_of_a_norm_of_nothing_are_zero(device: Device) -> None:
+    x, one, mask = whole(np.zeros((0, 2), np.float32)), whole(np.ones(2, np.float32)), (True, True, True)
+    row, made, sums = (
+        whole(np.zeros((0, 1), np.float32)),
+        whole(np.zeros((0, 2), np.float32)),
+        (empty(2), empty(2)),
+    )
+    device.call("LayerNormBackward", x, x, (2,), row, row, one, one, mask, made, *sums)
+    for got in sums:
+        np.testing.assert_array_equal(got.after(), [0, 0])
