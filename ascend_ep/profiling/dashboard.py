@@ -73,4 +73,4 @@ def server(dashboard: Dashboard, host: str, port: int) -> ThreadingHTTPServer:
     try:
         return ThreadingHTTPServer((host, port), Handler)
     except (OSError, OverflowError) as error:
-        raise AscendError("E50019", f"{host}:{port}", error) from error
+        raise AscendError("E50019", f"{host}:{port}", error, fix="Choose another --port.") from error
