@@ -82,6 +82,45 @@ def test_functions_that_launch_in_macros_have_no_bodies_either():
     assert len(lines) == len(OF_MACROS.splitlines())
 
 
+LAUNCHING = """
+#include <cstdio>
+#include "aclrtlaunch_scaled.h"
+#include "acl/acl.h"
+#include "scale.h"
+int main() {
+    if (aclInit(nullptr) != ACL_SUCCESS || aclrtSetDevice(0) != ACL_SUCCESS) return 1;
+    float x[64], y[64];
+    Scale scale{3.0f, 64};
+    for (float &v : x) v = 2.0f;
+    if (ACLRT_LAUNCH_KERNEL(scaled)(1, nullptr, x, y, &scale) != 0) return 2;
+    std::printf("%g %g\\n", y[0], y[63]);
+    return 0;
+}
+"""
+SCALED = """
+#include "kernel_operator.h"
+#include "scale.h"
+extern "C" __global__ __aicore__ void scaled(GM_ADDR x, GM_ADDR y, Scale scale) {
+    AscendC::GlobalTensor<float> from, to;
+    from.SetGlobalBuffer((__gm__ float *)x, scale.n);
+    to.SetGlobalBuffer((__gm__ float *)y, scale.n);
+    for (int i = 0; i < scale.n; i++) to.SetValue(i, from.GetValue(i) * scale.factor);
+}
+"""
+
+
+def test_a_program_calls_the_functions_that_build_files_make(run, tmp_path):
+    (tmp_path / "scale.h").write_text("#pragma once\nstruct Scale { float factor; int n; };\n")
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels/scaled.cpp").write_text(SCALED.replace('"scale.h"', '"../scale.h"'))
+    (tmp_path / "CMakeLists.txt").write_text("")
+    (tmp_path / "main.cpp").write_text(LAUNCHING)
+    status, out, err = run("run", tmp_path / "main.cpp")
+    assert status == 0, err
+    assert "main.cpp, scaled.cpp" in out
+    assert out.endswith("6 6\n")
+
+
 MAIN = """
 #include <cstdio>
 #include <vector>
