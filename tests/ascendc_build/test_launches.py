@@ -7,6 +7,7 @@ from test_project import TWICE
 
 from ascend_ep.opbuild.kernels.launches import has_launches, rewritten, without_launchers
 from ascend_ep.opbuild.kernels.sources import Sources
+from ascend_ep.opbuild.kernels.units import source_program_units
 
 CALL = "::asc_host::launcher(%s)([&](auto &&...asc_argument) { %s(asc_argument...); })"
 
@@ -119,6 +120,13 @@ def test_a_program_calls_the_functions_that_build_files_make(run, tmp_path):
     assert status == 0, err
     assert "main.cpp, scaled.cpp" in out
     assert out.endswith("6 6\n")
+
+
+@pytest.mark.parametrize("used", ["threadIdx.x", "int(ST_L2CacheType::L2_CACHE_HINT_NORMAL_FV)", "1"])
+def test_what_the_compiler_knows_without_a_header(used, tmp_path):
+    (tmp_path / "k.cpp").write_text(f"inline int of_a_thread() {{ return {used}; }}\n")
+    [unit] = source_program_units([tmp_path / "k.cpp"], [], True)
+    assert ("asc_simt.h" in unit.text) == (used != "1")
 
 
 MAIN = """

@@ -31,7 +31,7 @@ _LIMITS = re.compile(
     r"\bconst(?:expr|)\s+(?:static\s+)?[\w:]+\s+((?:U?(?:INT|LONG|SHRT|CHAR)|FLT|DBL)_(?:MAX|MIN|EPSILON)|M_PI|M_E|NAN|INFINITY|HUGE_VALF?)"
     r"\s*[={]"
 )
-_THREADS = re.compile(r"\bthreadIdx\b")
+_THREADS = re.compile(r"\b(?:threadIdx|(?:LD|ST)_L2CacheType)\b")
 CHECKED = ("-std=c++20", "-O1", "-g1", *_ON_CPU)
 UNCHECKED = ("-std=c++20", "-O2", "-DASCENDC_CPU_NO_CHECK", *_ON_CPU)
 HOST = ("-std=c++20", "-O1")
@@ -106,7 +106,7 @@ def _own_limits(file: Path, folders: Sequence[Path]) -> list[str]:
 
 
 def _implied_headers(file: Path, folders: Sequence[Path]) -> list[str]:
-    """What the device's compiler knows without a header: the places of threads."""
+    """What the device's compiler knows without a header: places of threads, hints for caches."""
     texts = [file, *sources_of(f'#include "{file}"', folders)]
     threads = any(_THREADS.search(p.read_text(encoding="utf-8", errors="replace")) for p in texts)
     return ['#include "simt_api/asc_simt.h"'] if threads else []

@@ -1,6 +1,7 @@
 /* What a kernel says: prints, dumps of tensors, assertions, the clock. */
 #pragma once
 
+#include <cassert>
 #include <chrono>
 
 #include "cross_core.h"
