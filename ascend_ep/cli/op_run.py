@@ -156,14 +156,17 @@ def _run_program(given: argparse.Namespace, files: Sequence[Path]) -> None:
     from ascend_ep.cann.soc import find_soc
     from ascend_ep.opbuild.ascendc.cpp import linked
     from ascend_ep.opbuild.ascendc.program_process import run_source_program
+    from ascend_ep.opbuild.kernels.launch_functions import with_launched
+    from ascend_ep.opbuild.kernels.sources import Sources
     from ascend_ep.opbuild.kernels.units import source_program_units
 
     soc = find_soc(given.soc_version or SOC_VERSION)
-    paths = [f.resolve() for f in files]
-    folders = tuple(dict.fromkeys(p.parent for p in paths))
+    named = tuple(f.resolve() for f in files)
+    folders = Sources(named, included=tuple(Path(f).resolve() for f in given.include)).folders
+    paths = with_launched(named, folders)
     units = source_program_units(paths, folders, not given.no_check)
     program = linked(units, "run", libraries=["ascendcl"])
-    _say("program", ", ".join(p.name for p in files))
+    _say("program", ", ".join(p.name for p in paths))
     print(run_source_program(program, files[0].name, soc.name, given.seconds), end="")
 
 

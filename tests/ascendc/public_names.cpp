@@ -14,6 +14,7 @@
 #include "lib/matmul_intf.h"
 #include "lib/matrix/matmul/tiling.h"
 #include "lib/sort/topk.h"
+#include "simt_api/asc_simt.h"
 using namespace AscendC;
 
 struct Tiling {
@@ -211,6 +212,20 @@ extern "C" __global__ __aicore__ void names(GM_ADDR x, GM_ADDR workspace, GM_ADD
     auto *numbers = (__ubuf__ float *)f.GetPhyAddr();
     vcmax(numbers, numbers, 1, 1, 1, 8, (Order_t)0b10);
     vcmin(numbers, numbers, 1, 1, 1, 8, Order_t::VALUE_INDEX);
+    static_assert(!Std::IsSame<half, float>::value);
+    InitSocState();
+    SetSyncBaseAddr(0);
+    const int64_t bits = GetCtrlSpr<60, 60>();
+    SetCtrlSpr<60, 60>(bits);
+    DataCopyExtParams few{1, 8, 0, 0, 0};
+    DataCopyPadExtParams<float> none{false, 0, 0, 0};
+    DataCopyPadGm2UBImpl(numbers, (__gm__ float *)x, few, none);
+    DataCopyPadUB2GMImpl((__gm__ float *)x, numbers, few);
+    SetFixPipeConfigImpl(LocalTensor<uint64_t>());
+    DropOut<float, false, DROPOUT_MODE_BIT_MISALIGN>(f, f, m, m, 0.5f, DropOutShapeInfo{1, 32, 32});
+    __stg<ST_L2CacheType::L2_CACHE_HINT_NORMAL_FV, L1CacheType::NON_CACHEABLE>(
+        (__gm__ float *)x, __ldg<LD_L2CacheType::L2_CACHE_HINT_NORMAL_FV, L1CacheType::CACHEABLE>((__gm__ float *)x));
+    ASSERT_MSG(data.n < AscendC::CACHE_LINE_SIZE, "%u rows of %d", data.n, AscendC::BLOCK_CUBE);
     product.End();
     (void)workspace;
 }

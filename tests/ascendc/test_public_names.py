@@ -34,7 +34,9 @@ NAMES = re.findall(
     Log2 Log10 ShiftRight RepeatReduceSum WholeReduceMin IBSet IBWait DumpTensor ListTensorDesc
     ICachePreLoad AscendCUtils TQueSync GetBitSize GetC0Count BRCB_BROADCAST_NUMBER PI TWO pad_t
     TopKConfig TopKAlgo TopKOrder CeilDiv IbVerbsData float2 float4 make_float4 make_ulonglong4 vcmax
-    vcmin Order_t
+    vcmin Order_t InitSocState SetSyncBaseAddr GetCtrlSpr SetCtrlSpr DataCopyPadGm2UBImpl
+    DataCopyPadUB2GMImpl SetFixPipeConfigImpl DROPOUT_MODE_BIT_MISALIGN ST_L2CacheType L1CacheType
+    ASSERT_MSG CACHE_LINE_SIZE BLOCK_CUBE IsSame
     """,
 )
 

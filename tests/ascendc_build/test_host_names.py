@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ascend_ep.cann.soc import find_soc
 from ascend_ep.codegen.header_text import HEADERS
 from ascend_ep.opbuild.ascendc.cpp import find_cpp
+from ascend_ep.opbuild.kernels.host_code import read_host
 from ascend_ep.opbuild.kernels.sources import find_sources
 from ascend_ep.opbuild.kernels.units import KernelUnit
 
@@ -170,3 +172,31 @@ def test_lists_of_tensors_come_out(tmp_path: Path, run, in_place: bool) -> None:
     for i in range(2):
         made = np.load(tmp_path / "made" / f"{'x' if in_place else 'y'}_{i}.npy")
         np.testing.assert_array_equal(made, (np.arange(8, dtype=np.float32) + i) * 3)
+
+
+def test_functions_that_headers_declare_are_found_in_the_project(tmp_path: Path) -> None:
+    """As build files of many operators have one library of what their host code shares."""
+    texts = {
+        "CMakeLists.txt": "",
+        "common/include/shared/rows.h": '#pragma once\n#include "register/op_def_registry.h"\n'
+        "namespace shared { bool has_rows(const gert::TilingContext *context); }\n",
+        "common/src/shared/rows.cpp": '#include "shared/rows.h"\n'
+        "namespace shared { static const std::set<int> ranks = {1, 2};\n"
+        "bool has_rows(const gert::TilingContext *context) { return context && ranks.count(2); } }\n",
+        "twice/op_host/twice.cpp": '#include "shared/rows.h"\n'
+        "static ge::graphStatus Tile(gert::TilingContext *c)"
+        " { return shared::has_rows(c) ? ge::GRAPH_SUCCESS : ge::GRAPH_FAILED; }\n"
+        "namespace ops { class Twice : public OpDef { public:\n"
+        "explicit Twice(const char *name) : OpDef(name) {\n"
+        'Input("x").DataType({ge::DT_FLOAT}); Output("y").DataType({ge::DT_FLOAT});\n'
+        'AICore().SetTiling(Tile).AddConfig("ascend910b"); } }; OP_ADD(Twice); }\n',
+        "twice/op_kernel/twice.cpp": '#include "kernel_operator.h"\n'
+        'extern "C" __global__ __aicore__ void twice(GM_ADDR x, GM_ADDR y, GM_ADDR w, GM_ADDR tiling) {}\n',
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    sources = find_sources([tmp_path / "twice/op_kernel/twice.cpp"])
+    host = read_host(sources.host, sources.folders, find_soc("Ascend910B1"))
+    assert [p.name for p in host.files] == ["twice.cpp", "rows.cpp"]
+    assert host.operator().op == "Twice"

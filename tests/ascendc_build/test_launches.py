@@ -7,6 +7,7 @@ from test_project import TWICE
 
 from ascend_ep.opbuild.kernels.launches import has_launches, rewritten, without_launchers
 from ascend_ep.opbuild.kernels.sources import Sources
+from ascend_ep.opbuild.kernels.units import source_program_units
 
 CALL = "::asc_host::launcher(%s)([&](auto &&...asc_argument) { %s(asc_argument...); })"
 
@@ -80,6 +81,52 @@ def test_functions_that_launch_in_macros_have_no_bodies_either():
     assert lines[-1] == "KERNEL(add, half)"
     assert all(line.endswith("\\") for line in lines[1:-2])
     assert len(lines) == len(OF_MACROS.splitlines())
+
+
+LAUNCHING = """
+#include <cstdio>
+#include "aclrtlaunch_scaled.h"
+#include "acl/acl.h"
+#include "scale.h"
+int main() {
+    if (aclInit(nullptr) != ACL_SUCCESS || aclrtSetDevice(0) != ACL_SUCCESS) return 1;
+    float x[64], y[64];
+    Scale scale{3.0f, 64};
+    for (float &v : x) v = 2.0f;
+    if (ACLRT_LAUNCH_KERNEL(scaled)(1, nullptr, x, y, &scale) != 0) return 2;
+    std::printf("%g %g\\n", y[0], y[63]);
+    return 0;
+}
+"""
+SCALED = """
+#include "kernel_operator.h"
+#include "scale.h"
+extern "C" __global__ __aicore__ void scaled(GM_ADDR x, GM_ADDR y, Scale scale) {
+    AscendC::GlobalTensor<float> from, to;
+    from.SetGlobalBuffer((__gm__ float *)x, scale.n);
+    to.SetGlobalBuffer((__gm__ float *)y, scale.n);
+    for (int i = 0; i < scale.n; i++) to.SetValue(i, from.GetValue(i) * scale.factor);
+}
+"""
+
+
+def test_a_program_calls_the_functions_that_build_files_make(run, tmp_path):
+    (tmp_path / "scale.h").write_text("#pragma once\nstruct Scale { float factor; int n; };\n")
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels/scaled.cpp").write_text(SCALED.replace('"scale.h"', '"../scale.h"'))
+    (tmp_path / "CMakeLists.txt").write_text("")
+    (tmp_path / "main.cpp").write_text(LAUNCHING)
+    status, out, err = run("run", tmp_path / "main.cpp")
+    assert status == 0, err
+    assert "main.cpp, scaled.cpp" in out
+    assert out.endswith("6 6\n")
+
+
+@pytest.mark.parametrize("used", ["threadIdx.x", "int(ST_L2CacheType::L2_CACHE_HINT_NORMAL_FV)", "1"])
+def test_what_the_compiler_knows_without_a_header(used, tmp_path):
+    (tmp_path / "k.cpp").write_text(f"inline int of_a_thread() {{ return {used}; }}\n")
+    [unit] = source_program_units([tmp_path / "k.cpp"], [], True)
+    assert ("asc_simt.h" in unit.text) == (used != "1")
 
 
 MAIN = """

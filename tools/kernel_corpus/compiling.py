@@ -128,14 +128,14 @@ class Compiler:
 
     def _units(self, file: KernelFile, units: Sequence[Unit], host: bool) -> Compiled:
         for unit in units:
-            with tempfile.NamedTemporaryFile("w", dir=self.folder, suffix=".cpp") as written:
-                written.write(unit.text)
-                written.flush()
-                folders = [f"-I{f}" for f in unit.folders]
+            with tempfile.TemporaryDirectory(dir=self.folder) as work:
+                for name, text in (("unit.cpp", unit.text), *unit.files.items()):
+                    Path(work, name).write_text(text, encoding="utf-8")
+                folders = [f"-I{f}" for f in (work, *unit.folders)]
                 more = [f for f in unit.flags if f not in CHECKED]
                 command = [*self._command(CHECKED), *more, *folders]
                 try:
-                    done = self._read(command, unit, written.name)
+                    done = self._read(command, unit, f"{work}/unit.cpp")
                 except subprocess.TimeoutExpired:
                     return Compiled(file, "time", f"{SECONDS} s", "", host)
             if done.returncode:

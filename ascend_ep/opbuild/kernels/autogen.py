@@ -18,8 +18,9 @@ from .aclnn_sources import header_name, header_text, source_text
 from .build_kernel import BuildRequest, build_kernel
 from .chips import SOC_VERSION, soc_of
 from .host_code import HostOperator, read_host
+from .project_files import SUFFIXES
 from .run_kernel import RunRequest
-from .sources import SUFFIXES, Sources, defined_types, find_sources
+from .sources import Sources, defined_types, find_sources
 
 #: Below the autogen folder: definitions and libraries, which aclnn_<op>.cpp includes.
 LIBRARIES = "asc_operators"

@@ -14,7 +14,7 @@ from ascend_ep.cann.soc import Soc
 from ascend_ep.codegen.header_text import HEADERS
 from ascend_ep.errors import AscendError, did_you_mean
 from ascend_ep.opbuild.ascendc.call_request import OF_GE
-from ascend_ep.opbuild.ascendc.cpp import linked
+from ascend_ep.opbuild.ascendc.cpp import linked, sources_of
 from ascend_ep.opbuild.ascendc.program_process import describe_program
 from ascend_ep.opdef.definition import (
     IN_PLACE,
@@ -26,8 +26,11 @@ from ascend_ep.opdef.definition import (
     TensorSpec,
 )
 
+from .project_files import HEADER_SUFFIXES, SUFFIXES, files_of, project_of, steps_between
 from .units import describing_units
 
+#: What a linker says of a function that no file has.
+_UNDEFINED = "undefined reference"
 _OCCURRENCES: dict[int, Occurrence] = {1: "optional", 2: "required", 3: "variadic"}
 
 
@@ -118,7 +121,18 @@ class HostCode:
 
 def read_host(files: Sequence[Path], folders: Sequence[Path], soc: Soc) -> HostCode:
     """Compiles host files and asks them. Raises AscendError E43001, E43002, E43205."""
-    program = linked(describing_units(files, folders), "run")
+    try:
+        program = linked(describing_units(files, folders), "run")
+    except AscendError as error:
+        more = (
+            _bodies_of(files, folders)
+            if _UNDEFINED in "\n".join((error.text, *(error.details or ())))
+            else []
+        )
+        if not more:
+            raise
+        files = (*files, *more)
+        program = linked(describing_units(files, folders), "run")
     about = ", ".join(p.name for p in files)
     try:
         found = json.loads(describe_program(program, about))
@@ -128,6 +142,19 @@ def read_host(files: Sequence[Path], folders: Sequence[Path], soc: Soc) -> HostC
     return HostCode(
         tuple(files), tuple(folders), operators, _tiling_text(found["tiling"]), found["tiling_of"]
     )
+
+
+def _bodies_of(files: Sequence[Path], folders: Sequence[Path]) -> list[Path]:
+    """Sources of the project that are named like headers which host files include, and not among them: their
+    build files link these. Of several, the nearest to the header."""
+    found: dict[Path, None] = {}
+    for path in files:
+        sources = [p for p in files_of(project_of(path), SUFFIXES) if p.resolve() not in files]
+        for header in sources_of(f'#include "{path}"', (path.parent, *folders)):
+            named = [p for p in sources if p.stem == header.stem]
+            if named and header.suffix in HEADER_SUFFIXES:
+                found[min(named, key=lambda p: steps_between(p, header)).resolve()] = None
+    return list(found)
 
 
 def _operator(entry: Mapping[str, Any], soc: Soc) -> HostOperator:

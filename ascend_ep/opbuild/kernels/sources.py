@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from ascend_ep.cann.soc import Soc
@@ -15,11 +14,9 @@ from ascend_ep.opbuild.ascendc.declarations import without_comments
 from ascend_ep.opbuild.ascendc.naming import snake_case
 
 from .host_code import HostCode, HostOperator, read_host
+from .project_files import HEADER_SUFFIXES, LEVELS, SUFFIXES, files_of, project_of, steps_between
 from .signature import KernelFunction, chosen_kernel, kernels_of
 
-SUFFIXES = (".cpp", ".cc", ".cxx", ".asc")
-#: How far above a file the folder of its project is looked for.
-_LEVELS = 8
 _MAIN = re.compile(r"\b(?:int|int32_t|auto)\s+main\s*\(")
 _REGISTERS = re.compile(r"\bOP_ADD\s*\(\s*(\w+)|\bIMPL_OP\w*\s*\(\s*(\w+)")
 
@@ -42,7 +39,7 @@ class Sources:
         above = [
             f
             for p in places
-            for a in list(p.parents)[:_LEVELS]
+            for a in list(p.parents)[:LEVELS]
             for f in (a / "common" / "include", a / "include")
         ]
         known = tuple(dict.fromkeys(f for f in (*self.included, *around, *above) if f.is_dir()))
@@ -56,7 +53,11 @@ def _folders_of_missing(files: Sequence[Path], known: Sequence[Path]) -> list[Pa
     for path in files:
         for name in missing_includes(path, (*known, *found)):
             tail = Path(name)
-            fitting = [p for p in _headers_of(_project_of(path)) if p.parts[-len(tail.parts) :] == tail.parts]
+            fitting = [
+                p
+                for p in files_of(project_of(path), HEADER_SUFFIXES)
+                if p.parts[-len(tail.parts) :] == tail.parts
+            ]
             if fitting:
                 chosen = min(fitting, key=lambda p: _distance(p, path))
                 found[chosen.parents[len(tail.parts) - 1]] = None
@@ -66,26 +67,7 @@ def _folders_of_missing(files: Sequence[Path], known: Sequence[Path]) -> list[Pa
 def _distance(header: Path, path: Path) -> tuple[bool, int, str]:
     """How far a header is from a file that includes it."""
     side = next((part for part in ("op_kernel", "op_host") if part in path.parts), "")
-    common = sum(1 for a, b in zip(header.parts, path.parts, strict=False) if a == b)
-    return (
-        bool(side) and side not in header.parts,
-        len(header.parts) + len(path.parts) - 2 * common,
-        str(header),
-    )
-
-
-def _project_of(path: Path) -> Path:
-    """The folder that a file's project begins with: the highest of those near it that has build files."""
-    above = list(path.parents)[:_LEVELS]
-    building = [a for a in above if (a / "CMakeLists.txt").is_file() or (a / "build.sh").is_file()]
-    return building[-1] if building else path.parent
-
-
-@cache
-def _headers_of(folder: Path) -> tuple[Path, ...]:
-    """The headers of a project, 20000 files at most."""
-    found = (p for _, p in zip(range(20000), folder.rglob("*"), strict=False))
-    return tuple(p for p in found if p.suffix in (".h", ".hpp"))
+    return bool(side) and side not in header.parts, steps_between(header, path), str(header)
 
 
 def is_kernel_source(path: Path) -> bool:

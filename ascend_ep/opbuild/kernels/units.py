@@ -13,7 +13,9 @@ from ascend_ep.element_types import ELEMENT_TYPES
 from ascend_ep.opbuild.ascendc.call_request import GE_NUMBERS, OF_GE, chip_numbers
 from ascend_ep.opbuild.ascendc.cpp import Unit, sources_of
 
+from .launch_functions import launch_function, launch_headers, launched
 from .launches import has_launches, rewritten, without_launchers
+from .signature import kernels_of
 from .template_keys import TemplateKeys
 
 ArgumentKind = Literal["INPUT", "OUTPUT", "WORKSPACE", "TILING", "VALUE"]
@@ -29,6 +31,7 @@ _LIMITS = re.compile(
     r"\bconst(?:expr|)\s+(?:static\s+)?[\w:]+\s+((?:U?(?:INT|LONG|SHRT|CHAR)|FLT|DBL)_(?:MAX|MIN|EPSILON)|M_PI|M_E|NAN|INFINITY|HUGE_VALF?)"
     r"\s*[={]"
 )
+_THREADS = re.compile(r"\b(?:threadIdx|(?:LD|ST)_L2CacheType)\b")
 CHECKED = ("-std=c++20", "-O1", "-g1", *_ON_CPU)
 UNCHECKED = ("-std=c++20", "-O2", "-DASCENDC_CPU_NO_CHECK", *_ON_CPU)
 HOST = ("-std=c++20", "-O1")
@@ -68,6 +71,7 @@ class KernelUnit:
         lines = [
             '#include "kernel_operator.h"',
             '#include "host/launch.h"',
+            *_implied_headers(self.file, folders),
             "#include <cmath>",
             *_type_macros(self.column, self.tensors),
             *([self.tiling] if self.tiling else []),
@@ -84,7 +88,8 @@ class KernelUnit:
             called = f"{symbol}_by_key"
         lines.append(f"ASC_KERNEL_ROW({symbol}, ({called}))")
         flags = CHECKED if is_checked else UNCHECKED
-        return Unit(f"kernel{number}", "\n".join(lines) + "\n", {}, folders, flags, symbol)
+        files = launch_headers(self.file, folders)
+        return Unit(f"kernel{number}", "\n".join(lines) + "\n", files, folders, flags, symbol)
 
 
 def _of_side(folders: Sequence[Path], side: str) -> list[Path]:
@@ -98,6 +103,13 @@ def _own_limits(file: Path, folders: Sequence[Path]) -> list[str]:
     texts = [file, *sources_of(f'#include "{file}"', folders)]
     found = (_LIMITS.findall(p.read_text(encoding="utf-8", errors="replace")) for p in texts)
     return sorted({name for names in found for name in names})
+
+
+def _implied_headers(file: Path, folders: Sequence[Path]) -> list[str]:
+    """What the device's compiler knows without a header: places of threads, hints for caches."""
+    texts = [file, *sources_of(f'#include "{file}"', folders)]
+    threads = any(_THREADS.search(p.read_text(encoding="utf-8", errors="replace")) for p in texts)
+    return ['#include "simt_api/asc_simt.h"'] if threads else []
 
 
 def included_source(path: Path, changed: Callable[[str], str] = rewritten) -> str:
@@ -253,10 +265,20 @@ def _parts_unit(assembly: Assembly) -> Unit:
 def source_program_units(files: Sequence[Path], folders: Sequence[Path], is_checked: bool) -> list[Unit]:
     """A program of kernels and of a main function that launches them, as its sources stand."""
     flags = CHECKED if is_checked else UNCHECKED
+    kernels = [k for path in files for k in kernels_of(path) if not k.template]
+    wanted = {name for path in files for name in launched(path, (path.parent, *folders))}
     units = []
     for i, path in enumerate(files):
-        head = '#include "kernel_operator.h"\n#include "host/launch.h"\n'
+        places = (path.parent, *folders)
+        lines = [
+            '#include "kernel_operator.h"',
+            '#include "host/launch.h"',
+            *_implied_headers(path, places),
+            included_source(path),
+        ]
+        functions = [launch_function(k) for k in kernels if k.file == path and k.name in wanted]
+        lines += ['#include "acl/acl_rt.h"', *functions] if functions else []
         units.append(
-            Unit(f"source{i}", head + included_source(path) + "\n", {}, (path.parent, *folders), flags)
+            Unit(f"source{i}", "\n".join(lines) + "\n", launch_headers(path, places, kernels), places, flags)
         )
     return units

@@ -105,9 +105,19 @@ inline int64_t GetICachePreloadStatus() {
 /* Control bits of the vector unit; of them only the saturation of casts would change a result. */
 inline void SetCastOverflowMode(uint32_t) {}
 template <int8_t begin, int8_t end>
-inline void SetCtrlSpr(int64_t) {}
+inline void SetCtrlSpr(int64_t value) {
+    constexpr uint64_t bits = (~0ull >> (63 - (end - begin))) << begin;
+    uint64_t &all = asc_cpu::core().control_bits;
+    all = (all & ~bits) | (uint64_t(value) << begin & bits);
+}
 template <int8_t begin, int8_t end>
-inline void ResetCtrlSpr() {}
+inline int64_t GetCtrlSpr() {
+    return int64_t(asc_cpu::core().control_bits >> begin & (~0ull >> (63 - (end - begin))));
+}
+template <int8_t begin, int8_t end>
+inline void ResetCtrlSpr() {
+    SetCtrlSpr<begin, end>(0);
+}
 
 /* One number added to global memory by the scalar unit. */
 template <typename T>

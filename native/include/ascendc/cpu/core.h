@@ -94,6 +94,7 @@ struct Core {
     std::vector<uint32_t> seen; /* of each core, the time up to which its writes to global memory are known */
     uint32_t time = 1;
     uint32_t syncs = 0;
+    uint64_t control_bits = 0;     /* what SetCtrlSpr has set, for GetCtrlSpr */
     uint32_t scalar_event = 0;     /* the number of the last instruction, where that is a scalar write */
     uint32_t scalar_knows[8] = {}; /* instructions that the scalar unit knows to be finished */
     bool hasty = false;            /* the instruction being issued overtakes one that it should have waited for */

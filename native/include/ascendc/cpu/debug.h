@@ -1,6 +1,7 @@
 /* What a kernel says: prints, dumps of tensors, assertions, the clock. */
 #pragma once
 
+#include <cassert>
 #include <chrono>
 
 #include "cross_core.h"
@@ -84,6 +85,8 @@ inline void Trap(asc_cpu::Where w = asc_cpu::Where::here()) {
     asc_cpu::fail("ErrorAssert", "Trap");
 }
 inline void PrintTimeStamp(uint32_t) {}
+/* The core begins in a known state here. */
+inline void InitSocState() {}
 
 }  // namespace AscendC
 
@@ -100,3 +103,8 @@ inline void trap() {
 #undef ASSERT
 /* Begins with a sign so that what lacks a semicolon before it goes on, as with the device's compiler. */
 #define ASSERT(...) +((__VA_ARGS__) ? 0 : asc_cpu::assertion_failed("(" #__VA_ARGS__ ")", asc_cpu::Where::here()))
+/* The text goes out before the kernel ends. */
+#define ASSERT_MSG(condition, ...) \
+    +((condition)                  \
+          ? 0                      \
+          : (asc_cpu::print(__VA_ARGS__), asc_cpu::assertion_failed("(" #condition ")", asc_cpu::Where::here())))

@@ -275,6 +275,11 @@ inline void SetFixPipeConfig(const LocalTensor<T> &, const LocalTensor<T> &facto
     asc_cpu::cube_modes().quant_vector = reinterpret_cast<const uint64_t *>(factors.bytes());
 }
 
+template <typename T>
+inline void SetFixPipeConfigImpl(const LocalTensor<T> &factors) {
+    SetFixPipeConfig<T>(factors);
+}
+
 /* mSize rows and nSize columns; strides as of FixpipeParamsV220. */
 struct DataCopyCO12DstParams {
     DataCopyCO12DstParams() = default;

@@ -73,6 +73,22 @@ ASC_ALIGNED(uint16_t, b16)
 ASC_ALIGNED(uint32_t, b32)
 #undef ASC_ALIGNED
 
+namespace AscendC {
+
+/* Of the library's own functions, those that kernels call. */
+template <typename T, typename Params, typename Pad>
+inline void DataCopyPadGm2UBImpl(T *dst, const T *src, const Params &params, const Pad &pad,
+                                 asc_cpu::Where w = asc_cpu::Where::here()) {
+    DataCopyPad(asc_cpu::local_at(dst), asc_cpu::global_from(src), params, pad, w);
+}
+template <typename T, typename Params>
+inline void DataCopyPadUB2GMImpl(T *dst, const T *src, const Params &params,
+                                 asc_cpu::Where w = asc_cpu::Where::here()) {
+    DataCopyPad(asc_cpu::global_from(static_cast<const T *>(dst)), asc_cpu::local_at(src), params, w);
+}
+
+}  // namespace AscendC
+
 #define ASC_TWO(intrinsic, name)                                                                                      \
     template <typename T>                                                                                             \
     inline void intrinsic(T *dst, T *src0, T *src1, uint8_t repeat, uint8_t dstBlk, uint8_t src0Blk, uint8_t src1Blk, \

@@ -16,6 +16,9 @@ constexpr int32_t B8_BYTE_SIZE = 1, B16_BYTE_SIZE = 2, B32_BYTE_SIZE = 4, B64_BY
 constexpr int32_t B8_DATA_NUM_PER_BLOCK = 32, B16_DATA_NUM_PER_BLOCK = 16, B32_DATA_NUM_PER_BLOCK = 8;
 constexpr int32_t B8_DATA_NUM_PER_REPEAT = 256, B16_DATA_NUM_PER_REPEAT = 128, B32_DATA_NUM_PER_REPEAT = 64;
 constexpr int32_t ONE_REPEAT_FLOAT_SIZE = 64, ONE_REPEAT_HALF_SIZE = 128, ONE_BLK_FLOAT_NUM = 8, ONE_BLK_HALF_NUM = 16;
+/* Rows of a fractal, and bytes of a line of the cache. */
+constexpr int32_t BLOCK_CUBE = 16;
+constexpr uint32_t CACHE_LINE_SIZE = 64;
 constexpr int32_t B64_DATA_NUM_PER_BLOCK = 4, B64_DATA_NUM_PER_REPEAT = 32;
 
 /* a / b, rounded up; of any integers. */

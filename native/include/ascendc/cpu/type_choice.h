@@ -46,6 +46,9 @@ using std::true_type;
 using std::tuple;
 using std::tuple_element;
 using std::tuple_size;
+template <typename A, typename B>
+using IsSame = std::is_same<A, B>;
+
 }  // namespace Std
 
 }  // namespace AscendC

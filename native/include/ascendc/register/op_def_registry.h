@@ -2,25 +2,8 @@
 #pragma once
 #pragma GCC system_header
 
-/* Host files use these without naming them. */
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <functional>
-#include <iostream>
-#include <limits>
-#include <map>
-#include <numeric>
-#include <set>
-#include <sstream>
-#include <string>
-#include <unordered_map>
-#include <vector>
-
 #include "../graph/types.h"
+#include "../host/standard_headers.h"
 #include "../tiling/platform/platform_ascendc.h"
 #include "op_def.h"
 #include "op_impl_registry.h"

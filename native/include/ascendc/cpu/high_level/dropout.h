@@ -10,6 +10,9 @@ struct DropOutShapeInfo {
     uint32_t firstAxis = 0, srcLastAxis = 0, maskLastAxis = 0;
 };
 
+constexpr uint32_t DROPOUT_MODE_BYTE_MISALIGN = 1, DROPOUT_MODE_BYTE_ALIGN = 2, DROPOUT_MODE_BIT_ALIGN = 3,
+                   DROPOUT_MODE_BIT_MISALIGN = 4;
+
 /* dropOutMode: 1 and 2 a byte of the mask for each element, 3 and 4 a bit; 0 tells by the length of its rows. */
 template <typename T, bool isInitBitMode = false, uint32_t dropOutMode = 0>
 inline void DropOut(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &mask,

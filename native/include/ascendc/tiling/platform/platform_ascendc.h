@@ -2,9 +2,8 @@
 #pragma once
 #pragma GCC system_header
 
-#include <cstdint>
-
 #include "../../host/kernel.h"
+#include "../../host/standard_headers.h"
 #include "../../platform/platform_infos_def.h"
 #include "../../platform/soc_spec.h"
 
