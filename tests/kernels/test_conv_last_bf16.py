@@ -288,6 +288,24 @@ def test_a_pixel_has_its_bits_in_a_line_of_any_length(isa, channels) -> None:
 
 
 @isa_each
+@pytest.mark.parametrize("channels", [6, 58])
+def test_narrow_images(isa, channels) -> None:
+    """Several lines may share a tile: each output still has its window alone, whoever shares the work."""
+    for dims, stride, act in product([(14, 14), (7, 7), (9, 4), (3, 16), (5, 1)], [1, 2], [0, 4]):
+        x, w = normal(2, channels, *dims).astype(BF16), in_pairs(normal(35, channels, 3, 3), 1)
+        geometry, shape = [(3, stride, 1, 1)] * 2, (2, 35, *((n - 1) // stride + 1 for n in dims))
+        arguments = {"out": BF16, "act": act, "isa": isa, "residual": normal(*shape).astype(BF16)}
+        whole = conv(x, w, shape, geometry, threads=1, **arguments)
+        np.testing.assert_array_equal(conv(x, w, shape, geometry, threads=3, **arguments), whole)
+        x[0, 0, 1, 0] = np.nan
+        touched = [slice(0, (2 // stride) + 1), slice(0, (1 // stride) + 1)]
+        y = conv(x, w, shape, geometry, threads=2, **arguments)
+        assert np.isnan(y[0, :, touched[0], touched[1]].astype(float)).all()
+        y[0, :, touched[0], touched[1]] = whole[0, :, touched[0], touched[1]]
+        np.testing.assert_array_equal(y, whole)
+
+
+@isa_each
 @pytest.mark.parametrize("channels", [3, 6, 37])
 def test_special_values_reach_their_windows_alone(isa, channels) -> None:
     """NaN and infinity spread to the outputs that read them, and to no other pixel or channel."""

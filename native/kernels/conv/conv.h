@@ -28,6 +28,7 @@ typedef struct conv {
     int x_narrow, y_narrow;          /* X is bfloat16; Y and the residual are */
     int64_t depth, group_depth;      /* floats, or pairs, that are read of a pixel, and of a group of it */
     int64_t rows;                    /* of a panel of weights */
+    int64_t tile_lines;              /* most lines of a tile; of several, windows read lines of padding, too */
     int64_t held[AXES], first[AXES]; /* taps that the weights have, and the first of them that `kernel` counts */
     int64_t whole[AXES], begin[AXES], apart[AXES]; /* of Y: its extents; output o is its place begin + o apart */
     epilogue epilogue;                             /* addends of image 0, channel 0 */

@@ -22,12 +22,29 @@ static int64_t group_panels(const conv *c) {
     return asc_ceil_div(c->group_out, GEMM_PANEL);
 }
 
-static const conv_tiles FLOAT_TILES = {CONV_ROWS, ASC_FN(conv_tile_run), NULL, NULL};
-static const conv_tiles PAIR_TILES = {CONV_ROWS, ASC_FN(conv_tile_vnni2_run), NULL, NULL};
+static const conv_tiles FLOAT_TILES = {.rows = CONV_ROWS, .run = ASC_FN(conv_tile_run)};
+static const conv_tiles PAIR_TILES = {.rows = CONV_ROWS, .run = ASC_FN(conv_tile_vnni2_run)};
 
 static const conv_tiles *tiles_of(const conv *c) {
     const conv_tiles *amx = ASC_FN(conv_amx_tiles)();
     return !c->vnni2 ? &FLOAT_TILES : amx ? amx : &PAIR_TILES;
+}
+
+/* Floats from a window to that of the next pixel, and of the next line. */
+static int64_t pixel_step(const conv *c) {
+    return c->depth * (conv_is_flat(c) ? 1 : c->stride[WIDTH]);
+}
+
+static int64_t line_step(const conv *c) {
+    return ASC_FN(conv_strip_width)(c) * c->depth * c->stride[HEIGHT];
+}
+
+/* Lines of a tile. Taps far apart may read nothing but padding in one line, and are left out of its windows. */
+static int64_t tile_lines(const conv *c) {
+    const conv_tiles *form = tiles_of(c);
+    int apart = c->kernel[HEIGHT] > 1 && c->dilation[HEIGHT] > 1;
+    if (!form->lines || conv_is_flat(c) || apart || ASC_FN(conv_strip_width)(c) > form->rows) return 1;
+    return asc_least(c->out[HEIGHT], form->lines(c->out[WIDTH], line_step(c), pixel_step(c)));
 }
 
 /* Taps of a run: neighbours along the width when their channels are, too. */
@@ -60,7 +77,8 @@ static int64_t span_size(const conv *c, int64_t count, int64_t spans) {
     if (one < room && two > one) fit = 1 + (room - one) / (two - one);
     if (flat) fit = asc_most(fit, pixels);
     int64_t size = asc_least(asc_most(asc_ceil_div(count, spans), asc_ceil_div(pixels, wide)), fit);
-    if (flat) size = asc_ceil_div(size, tiles_of(c)->rows) * tiles_of(c)->rows;
+    int64_t tile = flat ? tiles_of(c)->rows : tile_lines(c);
+    size = asc_ceil_div(size, tile) * tile;
     return asc_least(size, count);
 }
 
@@ -105,6 +123,7 @@ int32_t ASC_FN(conv_dense_prepare)(asc_call *call, const conv *of) {
     int64_t parts = asc_least(panels, asc_ceil_div(wanted, spans));
     if (strip) floats = ASC_FN(conv_strip_size)(c, span);
     ASC_REQUIRE(call, floats <= MOST_STRIP_FLOATS, "conv_last: the windows of a row reach too far");
+    if (strip) floats += tiles_of(c)->behind * asc_least(pixel_step(c), MOST_STRIP_FLOATS);
     ASC_REQUIRE(call,
                 asc_mul_ok(floats, sizeof(float), &bytes) &&
                     asc_add_ok(bytes, (int64_t)(sizeof(conv_worker) + runs_bytes(c)) + 2 * ASC_ALIGN, &bytes),
@@ -135,7 +154,7 @@ static int64_t place_in_y(const conv *c, int64_t plane, int64_t row) {
 static conv_span find_span(const asc_call *call, const conv *c, int64_t index, int64_t key, conv_worker *state,
                            float *strip) {
     int64_t size = conv_last_note_of(call)->span;
-    conv_span s = {.x = strip, .pixel = c->depth * (conv_is_flat(c) ? 1 : c->stride[WIDTH]), .across = c->apart[WIDTH]};
+    conv_span s = {.x = strip, .pixel = pixel_step(c), .across = c->apart[WIDTH]};
     if (conv_is_flat(c)) {
         s.first = index * size;
         s.lines = 1;
@@ -156,7 +175,7 @@ static conv_span find_span(const asc_call *call, const conv *c, int64_t index, i
         s.first = place_in_y(c, plane, row);
         s.down = c->apart[HEIGHT] * c->whole[WIDTH];
         s.lines = asc_least(size, c->out[HEIGHT] - row);
-        s.line = ASC_FN(conv_strip_width)(c) * c->depth * c->stride[HEIGHT];
+        s.line = line_step(c);
         if (state->holds != key) ASC_FN(conv_fill_strip)(c, plane, row, s.lines, strip);
     }
     state->holds = key;
@@ -209,7 +228,8 @@ static void choose_runs(const conv *c, const conv_span *s, conv_run *all, int64_
     t->runs = run_count(c);
     if (conv_is_flat(c)) return;
     int64_t taps = run_taps(c);
-    tap_range d = taps_of_places(c, DEPTH, s->plane, 1), h = taps_of_places(c, HEIGHT, s->row + line, 1);
+    tap_range d = taps_of_places(c, DEPTH, s->plane, 1), h = {0, c->kernel[HEIGHT]};
+    if (c->tile_lines == 1) h = taps_of_places(c, HEIGHT, s->row + line, 1);
     tap_range w = taps_of_places(c, WIDTH, at, pixels);
     if (is_whole(c, DEPTH, d) && is_whole(c, HEIGHT, h) && is_whole(c, WIDTH, w)) return;
     if (taps > 1) w = (tap_range){0, w.first < w.end ? taps : 0}; /* a run has all taps of a line */
@@ -250,8 +270,9 @@ static place place_at(const conv_span *s, int64_t per_line, int64_t line, int64_
     return (place){line, index, at, asc_split_at(s->width, per_line, index + 1) - at};
 }
 
-static place place_after(const conv_span *s, int64_t per_line, place p) {
-    return p.index + 1 < per_line ? place_at(s, per_line, p.line, p.index + 1) : place_at(s, per_line, p.line + 1, 0);
+static place place_after(const conv_span *s, int64_t lines, int64_t per_line, place p) {
+    return p.index + 1 < per_line ? place_at(s, per_line, p.line, p.index + 1)
+                                  : place_at(s, per_line, p.line + lines, 0);
 }
 
 static int64_t pixel_of(const conv_span *s, place p) {
@@ -270,7 +291,7 @@ static void run_panel(const conv *c, const conv_span *s, conv_tile t, conv_run *
     epilogue after = ASC_FN(conv_after)(&c->epilogue);
     t.end = ASC_FN(conv_ending_of)(&c->epilogue, c->y_narrow);
     t.narrow = c->y_narrow;
-    place begin = place_at(s, per_line, tile / per_line, tile % per_line);
+    place begin = place_at(s, per_line, tile / per_line * c->tile_lines, tile % per_line);
     for (int64_t column = 0; column < left; column += GEMM_TILE_COLS) {
         t.w = w + column;
         t.columns = asc_least(GEMM_TILE_COLS, left - column);
@@ -283,14 +304,15 @@ static void run_panel(const conv *c, const conv_span *s, conv_tile t, conv_run *
             t.y = (void *)image_at(c->y, out, t.narrow);
             t.residual = residual ? image_at(residual, out, t.narrow) : NULL;
             int64_t pixels = here.pixels;
+            t.lines = asc_least(c->tile_lines, s->lines - here.line);
             choose_runs(c, s, runs, here.line, here.at, pixels, &t);
-            here = place_after(s, per_line, here);
+            here = place_after(s, c->tile_lines, per_line, here);
             out = pixel_of(s, here) * c->out_channels + channel + column;
             t.next_y = (uintptr_t)image_at(c->y, out, t.narrow);
             t.next_residual = residual ? (uintptr_t)image_at(residual, out, t.narrow) : t.next_y;
             tiles_of(c)->run((int)pixels, &t);
             t.ahead += (uintptr_t)(t.ahead_step * rows);
-            epilogue_rows done = epilogue_in_place(t.y, t.y_step, pixels, t.columns);
+            epilogue_rows done = epilogue_in_place(t.y, t.y_step, t.lines * pixels, t.columns);
             if (!t.end.whole) ASC_FN(epilogue_apply)(&after, &done, 0, 0);
         }
     }
@@ -301,19 +323,22 @@ void ASC_FN(conv_dense_chunk)(const asc_call *call, int64_t chunk, int32_t worke
     int64_t pieces = conv_last_note_of(call)->pieces;
     int64_t spans = conv_last_note_of(call)->spans / ASC_FN(conv_phases)(arg) / pieces; /* of a piece */
     const conv phase = ASC_FN(conv_phase)(arg, span / spans / pieces);
-    const conv piece = pieces > 1 ? take_piece(&phase, pieces, span / spans % pieces) : phase, *c = &piece;
+    conv piece = pieces > 1 ? take_piece(&phase, pieces, span / spans % pieces) : phase;
+    const conv *c = &piece;
+    piece.tile_lines = tile_lines(c);
     int64_t panels = c->groups * group_panels(c);
     int64_t first = asc_split_at(panels, parts, chunk % parts), end = asc_split_at(panels, parts, chunk % parts + 1);
     conv_worker *state = conv_worker_of(call, worker, conv_last_note_of(call)->scratch_bytes);
-    conv_tile t = {.x_step = c->depth * (conv_is_flat(c) ? 1 : c->stride[WIDTH])};
+    conv_tile t = {.x_step = pixel_step(c), .roomy = !conv_is_in_place(c)};
     conv_run *runs = (conv_run *)(state + 1);
     float *strip = (float *)((char *)runs + runs_bytes(c));
     conv_span s = find_span(call, c, span % spans, span, state, strip);
     find_runs(c, &s, runs);
     t.length = c->group_depth * c->taps / run_count(c);
+    t.x_line = s.line;
     t.y_step = s.across * c->out_channels;
     const conv_tiles *form = tiles_of(c);
-    int64_t tiles = s.lines * asc_ceil_div(s.width, form->rows), block = tiles;
+    int64_t tiles = asc_ceil_div(s.lines, c->tile_lines) * asc_ceil_div(s.width, form->rows), block = tiles;
     if (!is_heavy(c))
         block = asc_most(1, BLOCK_BYTES / (int64_t)sizeof(float) / form->rows / asc_most(1, run_count(c) * t.x_step));
     if (form->begin) form->begin(t.length);

@@ -36,8 +36,9 @@ static inline int conv_is_in_place(const conv *c) {
 
 /* Floats (or pairs) of the copy that windows of `count` rows (flat: pixels) of a plane read; INT64_MAX on overflow. */
 int64_t ASC_FN(conv_strip_size)(const conv *c, int64_t count);
-/* Makes that copy, but for lines of padding, which are left as they were: rows [row, row + count) of output plane
- * `plane` of the batch (image * depth of Y + place), or pixels [row, row + count) of the batch. */
+/* Makes that copy, but for lines of padding, which are left as they were if a tile has one line: rows [row, row +
+ * count) of output plane `plane` of the batch (image * depth of Y + place), or pixels [row, row + count) of the batch.
+ */
 void ASC_FN(conv_fill_strip)(const conv *c, int64_t plane, int64_t row, int64_t count, float *strip);
 /* Pixels of a line of the copy, and its lines for each plane of taps. */
 int64_t ASC_FN(conv_strip_width)(const conv *c);

@@ -155,7 +155,10 @@ static void fill_lines(const conv *c, int64_t image, int64_t plane, int64_t row,
     int64_t pieces = across == dilation ? 1 : c->kernel[WIDTH], wide = width / pieces;
     for (int64_t i = 0; i < lines; i++, strip += width * c->depth) {
         int64_t tap = asc_least(i / step, c->kernel[HEIGHT] - 1), at = top + tap * c->dilation[HEIGHT] + i - tap * step;
-        if (at < 0 || at >= c->in[HEIGHT]) continue;
+        if (at < 0 || at >= c->in[HEIGHT]) {
+            if (c->tile_lines > 1) zero(c, strip, width);
+            continue;
+        }
         for (int64_t k = 0; k < pieces; k++)
             fill_line(c, image, plane, at, k * dilation - c->pad[WIDTH], wide, strip + k * wide * c->depth);
     }

@@ -25,7 +25,9 @@ typedef struct conv_tile {
     int64_t x_step;
     const conv_run *of; /* the runs of a window */
     int64_t runs, length;
-    const float *w; /* rows of GEMM_PANEL */
+    int64_t lines, x_line; /* of these pixels, x_line floats apart; those of y and the residual follow each other */
+    int roomy;             /* what lies behind the pixels may be read, as if there were 16 of a line */
+    const float *w;        /* rows of GEMM_PANEL */
     void *y;
     int64_t y_step;
     int narrow;           /* y and the residual are bfloat16 */
@@ -46,10 +48,12 @@ void ASC_FN(conv_tile_vnni2_run)(int pixels, const conv_tile *t);
 
 /* How a convolution makes its tiles. Of one convolution all are made alike. */
 typedef struct conv_tiles {
-    int64_t rows; /* most pixels of a tile */
+    int64_t rows;   /* most pixels of a tile */
+    int64_t behind; /* pixels that may be read behind those of a strip */
     void (*run)(int pixels, const conv_tile *t);
     void (*begin)(int64_t length); /* called by a thread before its tiles, with the length of their runs */
     void (*end)(void);             /* and after them */
+    int64_t (*lines)(int64_t width, int64_t x_line, int64_t x_step); /* most lines of a tile that are so wide */
 } conv_tiles;
 
 /* The same on pairs, by AMX (conv_tile_amx.c); NULL at the levels without. The products of up to 16 pairs of a run are

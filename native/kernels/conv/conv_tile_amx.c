@@ -4,7 +4,8 @@
  * rows are those of two tiles B, as they lie. Blocks of a run are of one size where that wastes little: then four tiles
  * C share what is loaded. Else the last one is smaller, and has tiles of its own shape, for which C leaves two.
  *
- * Where a tile has no 16 pixels, they are copied: no memory is read but theirs. Of 17 to 31, some are computed twice.
+ * Where a tile has no 16 pixels, and what lies behind them may not be read, they are copied. Of 17 to 31, some are
+ * computed twice. Of narrow lines a tile has several: those of a tile A follow each other, with what pads them.
  */
 #include "amx.h"
 #include "conv_tile.h"
@@ -70,7 +71,7 @@ static STEADY void fetch(fetching *f, uintptr_t bytes) {
 /* The pixels of a tile A. */
 typedef struct pixels16 {
     int64_t step, second; /* floats from one to the next, and to the 16 that follow, of which some may be the same */
-    int few;              /* 0, or how many there are: fewer than 16 */
+    int few;              /* 0, or how many there are: fewer than 16, and nothing else may be read */
 } pixels16;
 
 /* Copies a block of few pixels to where 16 rows may be read. */
@@ -142,10 +143,40 @@ static void read_bias(const conv_tile *t, vf bias[2]) {
     }
 }
 
-static void even_sums(const conv_tile *t, int pixels, blocks b, const vf bias[2], vf (*sums)[2]) {
-    int rest = pixels - AMX_ROWS;
-    pixels16 p = {t->x_step, rest * t->x_step, pixels < AMX_ROWS ? pixels : 0};
-    fetching f = fetching_of(t, pixels, b.count);
+/* Lines of one tile A, and pixels from one to the next, which is 0 where there is one. */
+static int64_t half_lines(int64_t width, int64_t x_line, int64_t x_step, int64_t *apart) {
+    int together = width <= AMX_ROWS && x_line % x_step == 0 && x_line / x_step + width <= AMX_ROWS;
+    *apart = together ? x_line / x_step : 0;
+    return together ? (AMX_ROWS - width) / *apart + 1 : 1;
+}
+
+static int64_t amx_lines(int64_t width, int64_t x_line, int64_t x_step) {
+    int64_t apart;
+    return width > AMX_ROWS ? 1 : 2 * half_lines(width, x_line, x_step, &apart);
+}
+
+/* Where the sums of a tile are: those of line i at row i % half * apart of a tile C, of the first one or the second. */
+typedef struct arrangement {
+    int64_t half, apart;
+    int rest; /* first row of the second C; not above 0: there is none */
+    int64_t second;
+} arrangement;
+
+static arrangement arrange(const conv_tile *t, int pixels) {
+    arrangement a = {1, 0, pixels - AMX_ROWS, 0};
+    a.second = a.rest * t->x_step;
+    if (t->lines > 1) {
+        a.half = half_lines(pixels, t->x_line, t->x_step, &a.apart);
+        a.rest = t->lines > a.half ? AMX_ROWS : 0;
+        a.second = a.half * t->x_line;
+    }
+    return a;
+}
+
+static void even_sums(const conv_tile *t, int pixels, blocks b, const arrangement *a, const vf bias[2], vf (*sums)[2]) {
+    int rest = a->rest;
+    pixels16 p = {t->x_step, a->second, pixels < AMX_ROWS && !t->roomy ? pixels : 0};
+    fetching f = fetching_of(t, (int)t->lines * pixels, b.count);
     AMX_MEMORY();
     AMX_LOAD(0, &bias[0], 0);
     AMX_LOAD(1, &bias[1], 0);
@@ -166,15 +197,16 @@ static void even_sums(const conv_tile *t, int pixels, blocks b, const vf bias[2]
     AMX_MEMORY();
 }
 
-static void tailed_sums(const conv_tile *t, int pixels, blocks b, const vf bias[2], vf (*sums)[2]) {
-    pixels16 p = {t->x_step, 0, pixels < AMX_ROWS ? pixels : 0};
-    fetching f = fetching_of(t, pixels, b.count + 1);
-    for (int first = 0; first < pixels; first += AMX_ROWS) {
-        int at = first ? pixels - AMX_ROWS : 0;
+static void tailed_sums(const conv_tile *t, int pixels, blocks b, const arrangement *a, const vf bias[2],
+                        vf (*sums)[2]) {
+    pixels16 p = {t->x_step, 0, pixels < AMX_ROWS && !t->roomy ? pixels : 0};
+    fetching f = fetching_of(t, (int)t->lines * pixels, b.count + 1);
+    for (int second = 0; second <= (a->rest > 0); second++) {
+        int at = second ? a->rest : 0;
         AMX_MEMORY();
         AMX_LOAD(0, &bias[0], 0);
         AMX_LOAD(1, &bias[1], 0);
-        multiply_tailed(t, &p, t->x + at * t->x_step, b, &f);
+        multiply_tailed(t, &p, t->x + (second ? a->second : 0), b, &f);
         AMX_STORE(0, &sums[at][0], 2 * AMX_ROW_BYTES);
         AMX_STORE(1, &sums[at][1], 2 * AMX_ROW_BYTES);
         AMX_MEMORY();
@@ -196,11 +228,26 @@ static void amx_run(int pixels, const conv_tile *t) {
     vf bias[2], sums[CONV_AMX_ROWS][2];
     blocks b = cut(t->length);
     read_bias(t, bias);
-    (b.tail ? tailed_sums : even_sums)(t, pixels, b, bias, sums);
-    t->columns > FLOATS ? finish_tile(t, pixels, 2, sums) : finish_tile(t, pixels, 1, sums);
+    arrangement a = arrange(t, pixels);
+    (b.tail ? tailed_sums : even_sums)(t, pixels, b, &a, bias, sums);
+    conv_tile line = *t;
+    for (int64_t i = 0; i < t->lines; i++) {
+        int64_t at = i * pixels * t->y_step;
+        vf(*of)[2] = sums + i / a.half * AMX_ROWS + i % a.half * a.apart;
+        line.y = (void *)image_at(t->y, at, t->narrow);
+        line.residual = t->residual ? image_at(t->residual, at, t->narrow) : NULL;
+        t->columns > FLOATS ? finish_tile(&line, pixels, 2, of) : finish_tile(&line, pixels, 1, of);
+    }
 }
 
-static const conv_tiles AMX_TILES = {CONV_AMX_ROWS, amx_run, amx_begin, amx_release};
+static const conv_tiles AMX_TILES = {
+    .rows = CONV_AMX_ROWS,
+    .behind = AMX_ROWS,
+    .run = amx_run,
+    .begin = amx_begin,
+    .end = amx_release,
+    .lines = amx_lines,
+};
 
 const conv_tiles *ASC_FN(conv_amx_tiles)(void) {
     return &AMX_TILES;
