@@ -30,7 +30,11 @@ X = Input("x")
 SWISH = Apply("mul", (X, Apply("sigmoid", (X,))))
 SHIFTED = Apply("exp", (Apply("sub", (X, Reduce("max", X))),))
 SOFTMAX = Apply("div", (SHIFTED, Reduce("sum", SHIFTED)))
-LEVELS = [level for i in range(lib.ASC_ISA_COUNT) if lib.asc_isa_supported(i) and (level := text_of(lib.asc_isa_name(i)))]
+LEVELS = [
+    level
+    for i in range(lib.ASC_ISA_COUNT)
+    if lib.asc_isa_supported(i) and (level := text_of(lib.asc_isa_name(i)))
+]
 
 pytestmark = pytest.mark.usefixtures("compiler")
 

@@ -83,7 +83,7 @@ def test_a_row_alone_and_threads_change_no_bit(isa: int) -> None:
 @isa_each
 @pytest.mark.parametrize(("m", "n", "k"), [(83, 20, 40), (49, 70, 2401), (147, 33, 4800)])
 def test_rows_alone_have_the_bits_of_all(isa: int, m: int, n: int, k: int) -> None:
-    """Heights that tiles cut into blocks which overlap, columns that other kernels take, several blocks of K."""
+    """Heights that tiles cut into overlapping blocks, columns of other kernels, several blocks of K."""
     rng = np.random.default_rng(4)
     a, b = normal(rng, m, k), Pairs32(normal(rng, k, n))
     whole = matmul(a, b, isa=isa)
