@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import acl_bundles
@@ -82,3 +85,18 @@ def test_nothing_changes_elsewhere() -> None:
 def test_there_must_be_a_program(capsys: pytest.CaptureFixture[str], words: list[str], expected: str) -> None:
     assert main(["run", *words]) == 1
     assert expected in capsys.readouterr().err
+
+
+def test_installed_modules_go_before_ours(tmp_path: Path) -> None:
+    """A wheel of the real aclruntime, and its ais_bench, are what runs where they are installed."""
+    package = tmp_path / "ais_bench"
+    package.mkdir()
+    (tmp_path / "aclruntime.py").write_text("REAL = 'the real one'\n")
+    (package / "__init__.py").write_text("")
+    (package / "__main__.py").write_text("import aclruntime\nprint('bench of', aclruntime.REAL)\n")
+    given = {**os.environ, "PYTHONPATH": os.pathsep.join([str(MODULES), str(tmp_path)])}
+    for program in (["-m", "ais_bench"], ["-c", "import ais_bench.__main__"]):
+        done = subprocess.run(
+            [sys.executable, *program], env=given, capture_output=True, text=True, check=False
+        )
+        assert done.stdout == "bench of the real one\n", done.stderr

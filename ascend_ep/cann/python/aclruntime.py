@@ -1,7 +1,10 @@
-"""aclruntime, for programs that `ascend-ep run` starts."""
+"""aclruntime, for programs that `ascend-ep run` starts: the one that is installed, or ours."""
 
 import sys
 
-from ascend_ep.cann import aclruntime
+from _ascend_ep_installed import installed
 
-sys.modules[__name__] = aclruntime
+if not installed(__name__, __file__):
+    from ascend_ep.cann import aclruntime
+
+    sys.modules[__name__] = aclruntime
