@@ -35,7 +35,7 @@ def transformed(x: Any, length: Any, axis: Any, *, a: Attributes) -> Any:
     made = (torch.fft.ifft if inverse else torch.fft.fft)(_complex(x), count, at)
     if half:
         made = made.narrow(at, 0, count // 2 + 1)
-    return torch.view_as_real(made).to(x.dtype)
+    return torch.stack((made.real, made.imag), -1).to(x.dtype)
 
 
 def frames_transformed(x: Any, step: Any, window: Any, length: Any, *, a: Attributes) -> Any:
@@ -49,4 +49,4 @@ def frames_transformed(x: Any, step: Any, window: Any, length: Any, *, a: Attrib
     made = torch.fft.fft(_complex(frames), count, 2)
     if a.get("onesided", 1):
         made = made.narrow(2, 0, count // 2 + 1)
-    return torch.view_as_real(made).to(x.dtype)
+    return torch.stack((made.real, made.imag), -1).to(x.dtype)
