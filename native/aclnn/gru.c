@@ -24,7 +24,7 @@ static network network_of(asc_run *run, int has_biases, int layers, int bidirect
 }
 
 /* [steps, batch, ..] whatever comes first, and back. */
-static tensor turned(asc_run *run, const network *n, tensor t) {
+static tensor steps_first(asc_run *run, const network *n, tensor t) {
     return asc_cast(run, n->batch_first ? asc_swap(t, 0, 1) : t, ASC_FLOAT32);
 }
 
@@ -66,7 +66,7 @@ void asc_op_gru(asc_run *run) {
     network n = network_of(run, 4, 5, 8, 9);
     ASC_STOP_UNLESS(run, n.layers == 1 || !asc_int(run, 7) || asc_float(run, 6) == 0,
                     "dropout between layers is not supported");
-    tensor x = turned(run, &n, asc_in(run, 0)), first = asc_f32(run, 2), last = asc_like(run, first, ASC_FLOAT32);
+    tensor x = steps_first(run, &n, asc_in(run, 0)), first = asc_f32(run, 2), last = asc_like(run, first, ASC_FLOAT32);
     for (int64_t l = 0; l < n.layers; l++) {
         tensor y = asc_new(run, ASC_FLOAT32, 3, (int64_t[]){x.dims[0], x.dims[1], n.hidden * n.directions});
         for (int64_t d = 0; d < n.directions; d++) {
@@ -78,7 +78,7 @@ void asc_op_gru(asc_run *run) {
         }
         x = y;
     }
-    asc_put(run, 10, turned(run, &n, x));
+    asc_put(run, 10, steps_first(run, &n, x));
     asc_put(run, 11, last);
 }
 
@@ -148,7 +148,7 @@ static tensor input_of(asc_run *run, const network *n, int64_t l, tensor x) {
 void asc_op_gru_backward(asc_run *run) {
     ASC_STOP_UNLESS(run, !asc_given_at(run, 10), "sequences of different lengths are not supported");
     network n = network_of(run, 11, 12, 13, 14);
-    tensor x = turned(run, &n, asc_in(run, 0)), dy = turned(run, &n, asc_in(run, 3));
+    tensor x = steps_first(run, &n, asc_in(run, 0)), dy = steps_first(run, &n, asc_in(run, 3));
     tensor start = asc_f32(run, 2), dh = asc_f32(run, 4), dh_first = asc_like(run, start, ASC_FLOAT32);
     for (int64_t l = n.layers - 1; l >= 0; l--) {
         tensor in = input_of(run, &n, l, x), dx = {0};
@@ -161,6 +161,6 @@ void asc_op_gru_backward(asc_run *run) {
         }
         dy = dx;
     }
-    asc_put(run, BACK_DX, turned(run, &n, dy));
+    asc_put(run, BACK_DX, steps_first(run, &n, dy));
     asc_put(run, BACK_DH, dh_first);
 }
