@@ -49,12 +49,22 @@ static int has_amx(void) {
 }
 
 /* Whether this process may use them. The system keeps no room for tiles until it is asked, once: Linux from 5.16 on.
- * Older ones, filters of system calls and some sandboxes refuse. */
+ * Older ones, filters of system calls and some sandboxes refuse; so does any where a thread has a stack for signals that
+ * is too small for tiles. Once they are granted the system refuses such stacks. */
 static int may_use_amx(void) {
     enum { GET_PERMISSION = 0x1022, ASK_PERMISSION = 0x1023, TILE_DATA = 18 };
-    uint64_t allowed = 0;
-    if (syscall(SYS_arch_prctl, ASK_PERMISSION, TILE_DATA) != 0) return 0;
-    return syscall(SYS_arch_prctl, GET_PERMISSION, &allowed) == 0 && (allowed >> TILE_DATA & 1);
+    enum { UNKNOWN, REFUSED, GRANTED };
+    static _Atomic int answer;
+    int known = atomic_load_explicit(&answer, memory_order_relaxed);
+    if (known == UNKNOWN) {
+        uint64_t allowed = 0;
+        known = REFUSED;
+        if (syscall(SYS_arch_prctl, ASK_PERMISSION, TILE_DATA) == 0 &&
+            syscall(SYS_arch_prctl, GET_PERMISSION, &allowed) == 0 && (allowed >> TILE_DATA & 1))
+            known = GRANTED;
+        atomic_store_explicit(&answer, known, memory_order_relaxed);
+    }
+    return known == GRANTED;
 }
 
 static uint32_t ask_cpu(void) {
@@ -63,11 +73,15 @@ static uint32_t ask_cpu(void) {
     int avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                  __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     int bf16 = avx512 && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni");
-    int amx = bf16 && has_amx() && may_use_amx();
+    int amx = bf16 && has_amx();
     return 1u << ASC_ISA_BASELINE | (uint32_t)avx2 << ASC_ISA_AVX2 | (uint32_t)avx512 << ASC_ISA_AVX512 |
            (uint32_t)bf16 << ASC_ISA_AVX512BF16 | (uint32_t)amx << ASC_ISA_AMX | (uint32_t)has_sha_ni() << SHA_NI;
 }
 #else
+static int may_use_amx(void) {
+    return 0;
+}
+
 static uint32_t ask_cpu(void) {
     return 1u << ASC_ISA_BASELINE;
 }
@@ -88,9 +102,11 @@ int asc_cpu_has_sha_ni(void) {
     return cpu_has(SHA_NI);
 }
 
+/* Tiles are asked for when nothing else is in their way: a lower level that ASCEND_EP_CPU names runs without. */
 int32_t asc_isa_supported(int32_t isa) {
     uint32_t count = 0;
-    return isa >= 0 && isa < ASC_ISA_COUNT && cpu_has(isa) && asc_kernel_rows(isa, &count) != NULL;
+    int known = isa >= 0 && isa < ASC_ISA_COUNT && cpu_has(isa) && asc_kernel_rows(isa, &count) != NULL;
+    return known && (isa != ASC_ISA_AMX || may_use_amx());
 }
 
 /* An unknown or unsupported ASCEND_EP_CPU falls through to the best level here; the Python side

@@ -247,6 +247,15 @@ def test_functions_of_sums(isa, act, residual) -> None:
 
 
 @isa_each
+@pytest.mark.parametrize("size", [1, 3])
+def test_of_no_channels_the_bias_is_left(isa, size) -> None:
+    w, bias = in_pairs(normal(5, 0, size, size), 1), normal(5)
+    for x in (normal(1, 0, 4, 20), normal(1, 0, 4, 20).astype(BF16)):
+        y = conv(x, w, (1, 5, 4, 20), [(size, 1, 1, size // 2)] * 2, bias=bias, isa=isa)
+        np.testing.assert_array_equal(y, np.broadcast_to(bias[:, None, None], y.shape))
+
+
+@isa_each
 @pytest.mark.parametrize("act", CURVES)
 def test_functions_of_a_float32_result(isa, act) -> None:
     """As exact as of float32 weights, and as before results could be bfloat16: old bundles have these."""

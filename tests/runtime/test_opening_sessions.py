@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from kernel_call import isa_levels, isa_name
 from small_models import projection
 
 import ascend_ep
@@ -43,6 +44,23 @@ def test_an_unknown_isa_level_is_refused_by_name(bundle: bytes, tmp_path: Path) 
     assert "E40001" in found.stderr
     assert "sse9" in found.stderr
     assert run_python(code, ASCEND_EP_CPU="baseline").returncode == 0
+
+
+@pytest.mark.skipif("amx" not in map(isa_name, isa_levels()), reason="a CPU and system without AMX")
+@pytest.mark.parametrize(("level", "asks"), [("avx512bf16", False), ("amx", True)])
+def test_a_lower_level_leaves_small_stacks_for_signals(
+    bundle: bytes, tmp_path: Path, level: str, asks: bool
+) -> None:
+    """The system refuses them to a process that has asked for tiles of AMX."""
+    (tmp_path / "m.om").write_bytes(bundle)
+    code = f"import ascend_ep; ascend_ep.InferenceSession({str(tmp_path / 'm.om')!r})\n" + (
+        "import ctypes\n"
+        "get_permission, tile_data, allowed = 0x1022, 18, ctypes.c_uint64()\n"
+        "assert ctypes.CDLL(None).syscall(158, get_permission, ctypes.byref(allowed)) == 0\n"
+        "print(bool(allowed.value >> tile_data & 1))"
+    )
+    found = run_python(code, ASCEND_EP_CPU=level)
+    assert found.stdout.strip() == str(asks), found.stderr
 
 
 def test_loading_a_bundle_imports_nothing_heavy(bundle: bytes, tmp_path: Path) -> None:

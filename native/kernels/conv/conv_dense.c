@@ -27,7 +27,8 @@ static const conv_tiles PAIR_TILES = {.rows = CONV_ROWS, .run = ASC_FN(conv_tile
 
 static const conv_tiles *tiles_of(const conv *c) {
     const conv_tiles *amx = ASC_FN(conv_amx_tiles)();
-    return !c->vnni2 ? &FLOAT_TILES : amx ? amx : &PAIR_TILES;
+    if (!c->vnni2) return &FLOAT_TILES;
+    return amx && c->group_depth > 0 ? amx : &PAIR_TILES; /* AMX has no tiles of nothing */
 }
 
 /* Floats from a window to that of the next pixel, and of the next line. */
