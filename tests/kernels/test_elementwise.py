@@ -259,6 +259,29 @@ def test_threads_do_not_change_bits(isa: int) -> None:
     np.testing.assert_array_equal(one[5:9], run(build, x[5:9], row, isa=isa, threads=3), "batch-invariant")
 
 
+@ISAS
+@pytest.mark.parametrize(
+    "rows",
+    [[(24,)], [(100,)], [(320,), (320,)], [(513,)], [(1024,)], [(1040,)], [(60,), (4, 60)], [(3, 7), (7,)]],
+)
+def test_rows_that_repeat(rows: list[tuple[int, ...]], isa: int) -> None:
+    """Tiles may begin where rows do, so that one copy of a row serves them all; the last tile is cut."""
+    for dtype in (np.float32, ml_dtypes.bfloat16):
+        x, *more = (floats(*shape).astype(dtype) for shape in [(61, *max(rows, key=len)), *rows])
+
+        def build(p: TileProgram[int], x: Value, *rows: Value) -> Value:
+            for row in rows:
+                x = x * row + row
+            return x
+
+        want = x.astype(np.float32)
+        for row in more:
+            want = want * row.astype(np.float32) + row.astype(np.float32)
+        for threads in (1, 3):
+            got = run(build, x, *more, isa=isa, threads=threads)
+            np.testing.assert_array_equal(got, want.astype(dtype))
+
+
 def test_output_in_the_place_of_an_input() -> None:
     """Programs that still need the input after the output is written."""
     for n in (16, 100, 1024, 5000):

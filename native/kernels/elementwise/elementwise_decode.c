@@ -259,10 +259,37 @@ static void choose_direct(reading *r) {
     }
 }
 
+/* Whether an input is one row again and again: scales and biases of channels. */
+static int repeats(const ew_source *s) {
+    return s->pattern == EW_WALK && s->rank == 2 && s->strides[0] == 0 && !s->shared;
+}
+
+/* The least number of elements, in whole vectors, after which all such inputs begin anew; 0 if that is more than
+ * `most`, or there are none. */
+static int64_t period_of(const reading *r, int64_t most) {
+    int64_t period = EW_LANES;
+    int any = 0;
+    for (int i = 0; i < r->call->n_in; i++) {
+        const ew_source *s = &r->p->in[i];
+        if (!repeats(s)) continue;
+        int64_t a = period, b = s->dims[1];
+        while (b != 0) {
+            int64_t rest = a % b;
+            a = b;
+            b = rest;
+        }
+        if (s->dims[1] / a > most / period) return 0;
+        period *= s->dims[1] / a;
+        any = 1;
+    }
+    return any ? period : 0;
+}
+
 static void choose_once(reading *r) {
     for (int32_t at = 0; at < r->p->n_steps; at++) {
         ew_step *s = &r->p->steps[at];
-        int same = s->op == ASC_EW_CONST || (s->op == ASC_EW_LOAD && r->p->in[s->a].pattern == EW_UNIFORM);
+        const ew_source *in = s->op == ASC_EW_LOAD ? &r->p->in[s->a] : NULL;
+        int same = s->op == ASC_EW_CONST || (in && (in->pattern == EW_UNIFORM || (r->p->repeats && repeats(in))));
         s->once = (int16_t)(same && r->writes[s->dst] == 1);
     }
 }
@@ -270,6 +297,9 @@ static void choose_once(reading *r) {
 static void choose_sizes(const reading *r) {
     ew_program *p = r->p;
     p->tile = p->n_registers <= SMALL_PROGRAM ? TILE : SMALL_TILE;
+    int64_t period = period_of(r, p->tile);
+    p->repeats = period > 0;
+    if (period > 0) p->tile -= (int32_t)(p->tile % period);
     p->register_bytes = p->tile * 8 + STAGGER;
     p->worker_bytes = (p->n_registers + 1) * p->register_bytes;
     int64_t work = (r->cost + p->n_steps) * 16 / ASC_VF; /* in 1/16 ns per element */
@@ -302,7 +332,7 @@ int32_t ASC_FN(asc_ew_decode)(const asc_call *call, ew_program *p) {
     if (code != ASC_OK) return code;
     for (int i = 0; i < call->n_out; i++) ASC_REQUIRE(call, r->stored[i], "elementwise: an output is never stored");
     choose_direct(r);
-    choose_once(r);
     choose_sizes(r);
+    choose_once(r);
     return ASC_OK;
 }

@@ -32,15 +32,16 @@ typedef struct ew_step {
     int16_t op, dst, b, c;
     int16_t direct; /* the output this step writes instead of its register, or -1 */
     int16_t bytes;  /* of an element of dst */
-    int16_t once;   /* runs once per chunk: a constant, or a uniform input */
+    int16_t once;   /* runs once per chunk: a constant, a uniform input, or a row that each tile repeats alike */
 } ew_step;
 
 typedef struct ew_program {
     int64_t numel;
     int32_t n_registers, n_steps;
     int32_t first_store;
-    int32_t tile;  /* elements; a multiple of EW_LANES */
-    int64_t chunk; /* elements; a multiple of tile */
+    int32_t tile;    /* elements; a multiple of EW_LANES */
+    int32_t repeats; /* whether rows that are repeated begin anew with every tile */
+    int64_t chunk;   /* elements; a multiple of tile */
     int64_t chunks;
     int64_t register_bytes;
     int64_t worker_bytes;
