@@ -49,8 +49,8 @@ static int has_amx(void) {
 }
 
 /* Whether this process may use them. The system keeps no room for tiles until it is asked, once: Linux from 5.16 on.
- * Older ones, filters of system calls and some sandboxes refuse; so does any where a thread has a stack for signals that
- * is too small for tiles. Once they are granted the system refuses such stacks. */
+ * Older ones, filters of system calls and some sandboxes refuse; so does any where a thread has a stack for signals
+ * that is too small for tiles. Once they are granted the system refuses such stacks. */
 static int may_use_amx(void) {
     enum { GET_PERMISSION = 0x1022, ASK_PERMISSION = 0x1023, TILE_DATA = 18 };
     enum { UNKNOWN, REFUSED, GRANTED };

@@ -2,7 +2,8 @@
 
 Operands are rounded as ml_dtypes rounds; products of two bfloat16 are exact in float32, so what is left is
 the error of K float32 additions, |error| <= (K + 2) eps sum |x w|; and where the result is bfloat16, its
-rounding, 2^-9 of it (2^-8 where the addition errors move it over a tie).
+rounding, 2^-9 of it (2^-8 where the addition errors move it over a tie). Subnormal numbers are left out:
+avx512bf16 and amx take them for zero.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """matmul with a right operand in bfloat16 pairs, against float64 of the rounded operands.
 
 Both operands are rounded to bfloat16 exactly as numpy's ml_dtypes rounds; the products of two bfloat16 are
-exact in float32, so the error is that of K float32 additions: |error| <= K eps sum_k |a_k b_k|.
+exact in float32, so the error is that of K float32 additions: |error| <= K eps sum_k |a_k b_k|. That is of
+normal numbers: avx512bf16 and amx take subnormal operands and sums for zero.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from itertools import product
 import ml_dtypes
 import numpy as np
 import pytest
-from kernel_call import KernelError, Pairs32, call, isa_levels
+from kernel_call import KernelError, Pairs32, call, isa_levels, isa_name
 
 EPS = 2.0**-24
 SIZES = [0, 1, 2, 3, 7, 14, 15, 16, 17, 31, 32, 33, 64, 65, 100]
@@ -67,6 +68,14 @@ def test_strides_and_batches(isa: int) -> None:
     x, stack = normal(rng, 3, 5, 19), normal(rng, 3, 19, 34)
     assert_close(matmul(x, stack, isa=isa), x, stack)
     assert_close(matmul(x, stack[0], isa=isa), x, stack[0])
+
+
+@isa_each
+def test_subnormal_numbers_are_computed_or_count_as_zero(isa: int) -> None:
+    flushes = isa_name(isa) in ("avx512bf16", "amx")
+    for a, b in ((2.0**-130, 2.0**2), (2.0**-70, 2.0**-62)):  # an operand, sums
+        y = matmul(np.full((3, 4), a, np.float32), np.full((4, 5), b, np.float32), isa=isa)
+        np.testing.assert_array_equal(y, np.full((3, 5), 0 if flushes else 4 * a * b, np.float32))
 
 
 @isa_each

@@ -10,7 +10,10 @@ from kernel_call import KernelError, Quads32, call, isa_levels
 
 isa_each = pytest.mark.parametrize("isa", isa_levels())
 TYPES = [np.uint8, np.int8]
-SHAPES = [(1, 1, 1), (3, 4, 32), (13, 7, 33), (12, 65, 5), (25, 130, 100), (0, 4, 3), (3, 4, 0), (5, 0, 40)]
+SHAPES = [
+    (1, 1, 1), (3, 4, 32), (13, 7, 33), (12, 65, 5), (25, 130, 100), (0, 4, 3), (3, 4, 0), (5, 0, 40),
+    (49, 64, 33), (16, 261, 40), (800, 3, 9), (770, 0, 5),  # rows enough for AMX, whole tiles and others
+]  # fmt: skip
 
 
 def full_range(rng: np.random.Generator, dtype: type, dims: tuple[int, ...]) -> np.ndarray:

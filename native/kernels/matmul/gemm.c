@@ -227,7 +227,7 @@ static const float *after_panel(const gemm_rows_block *k, int64_t p, int64_t pan
 /* The same by tiles of pairs. */
 static void run_tiles(const gemm *g, int64_t row, int64_t rows, int64_t panel, int64_t panel_end,
                       gemm_scratch *scratch) {
-    int64_t group = rows <= GEMM_TILES_PAIRS ? GEMM_TILES_PANELS : 1, k0 = g->k_from;
+    int64_t group = rows <= GEMM_TILES_ROWS ? GEMM_TILES_PANELS : 1, k0 = g->k_from;
     ASC_FN(gemm_tiles_begin)(rows);
     do {
         gemm_rows_block k = {.g = g, .row = row, .rows = rows, .k0 = k0, .k = asc_least(g->k_block, g->k_to - k0)};

@@ -13,6 +13,7 @@
 #define TILE_LINES (2 * GEMM_TILES_PAIRS)          /* lines of 64 bytes of a panel that one step multiplies */
 
 _Static_assert(2 * AMX_SUMS == GEMM_PANEL && 2 * GEMM_TILES_PAIRS == AMX_BF16_K, "a panel is two tiles wide");
+_Static_assert(GEMM_TILES_ROWS == AMX_ROWS, "rows of a tile");
 
 int ASC_FN(gemm_has_tiles)(void) {
     return 1;

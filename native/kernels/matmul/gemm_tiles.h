@@ -19,8 +19,8 @@ static inline int64_t gemm_tiles_line(int64_t pairs) {
     return (pairs + GEMM_TILES_PAIRS - 1) / GEMM_TILES_PAIRS * GEMM_TILES_PAIRS;
 }
 
-/* Panels that few rows are multiplied by at once. */
-#define GEMM_TILES_PANELS 2
+#define GEMM_TILES_ROWS 16  /* of A, at most, in a tile */
+#define GEMM_TILES_PANELS 2 /* that so few rows are multiplied by at once */
 
 /* Makes the thread's tiles ready for a block of so many rows; gemm_tiles_end gives them back. */
 void ASC_FN(gemm_tiles_begin)(int64_t rows);

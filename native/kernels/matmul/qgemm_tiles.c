@@ -16,7 +16,7 @@
 #define LINE (4 * QGEMM_PANEL)               /* bytes of a row of a panel of B, and of one of the sums */
 #define MOST_RESTS 8                         /* tiles of what is gathered, up to which it pays */
 #define REST_BYTES (MOST_RESTS * AMX_INT8_K) /* of a row of A */
-#define LEAST_FOURS 4                        /* along K, for which tiles are made ready */
+#define LEAST_FOURS 768                      /* of all rows, for which tiles are made ready */
 
 _Static_assert(QGEMM_PANEL == 2 * AMX_SUMS && QGEMM_COLUMNS == QGEMM_PANEL, "a panel is two tiles wide");
 
@@ -26,8 +26,8 @@ typedef struct shared {
     int64_t blocks, height;     /* blocks of a line, and rows of each; the last may overlap the one before */
     int64_t whole, rest, rests; /* tiles of a segment; fours behind them; tiles of these of all segments */
     const int8_t *b;
-    int8_t b_rest[REST_BYTES / 4 * LINE];
-    int32_t start[AMX_ROWS * QGEMM_COLUMNS]; /* what sums begin with, if A is flipped */
+    int8_t *b_rest; /* REST_BYTES / 4 lines */
+    int32_t *start; /* AMX_ROWS of QGEMM_COLUMNS: what sums begin with, if A is flipped */
 } shared;
 
 /* Where a block is: `a` its first row. */
@@ -42,7 +42,7 @@ static block block_at(const shared *h, int64_t index) {
     return (block){line, row, from - row, s->g->a + line * s->a_line + row * s->g->a_row};
 }
 
-static void gather_b(shared *h) {
+static void gather_b(const shared *h) {
     const qgemm *g = h->s->g;
     int8_t *out = h->b_rest;
     memset(out, 0, (size_t)(h->rests * FOURS * LINE));
@@ -63,7 +63,7 @@ static void gather_a(const shared *h, const block *at, uint8_t *out) {
 }
 
 /* 128 for each element of a row that is flipped, times the columns: what tiles of int8 lack. */
-static void find_start(shared *h) {
+static void find_start(const shared *h) {
     const qgemm *g = h->s->g;
     vi left = {0}, right = {0};
     for (int64_t i = 0; i < g->n_segments * g->vnni4; i++) {
@@ -157,11 +157,14 @@ static void configure(int64_t height) {
 
 int ASC_FN(qgemm_strip_tiles)(const qgemm_strip *s, int64_t col, int64_t n) {
     const qgemm *g = s->g;
-    shared h = {.s = s, .whole = g->vnni4 / FOURS, .rest = g->vnni4 % FOURS};
+    _Alignas(64) int8_t b_rest[REST_BYTES / 4 * LINE];
+    _Alignas(64) int32_t start[AMX_ROWS * QGEMM_COLUMNS];
+    shared h = {.s = s, .whole = g->vnni4 / FOURS, .rest = g->vnni4 % FOURS, .b_rest = b_rest, .start = start};
     int64_t fours;
     if (!asc_mul_ok(g->n_segments, h.rest, &fours)) return 0;
     h.rests = asc_ceil_div(fours, FOURS);
-    if (h.rests > MOST_RESTS || g->n_segments * g->vnni4 < LEAST_FOURS || s->lines == 0 || s->rows == 0) return 0;
+    int64_t rows = s->lines * s->rows, least = asc_ceil_div(LEAST_FOURS, asc_most(1, g->n_segments * g->vnni4));
+    if (h.rests > MOST_RESTS || rows <= QGEMM_ROWS || rows < least) return 0; /* few rows are one register tile */
     h.blocks = asc_ceil_div(s->rows, AMX_ROWS);
     h.height = asc_ceil_div(s->rows, h.blocks);
     h.b = g->b + col / QGEMM_PANEL * g->b_panel;
