@@ -29,6 +29,7 @@ COMPILED = ("Swish", "ONNX's Concat", "ONNX's ReduceL2")
 #: What PyTorch itself can't, by the check, with the reason.
 BEYOND = {
     "vmap_of_grad": {"ONNX's ScatterND": "PyTorch's slope of a product of elements reads them"},
+    "narrow_types": {"ONNX's MaxUnpool": "onnxruntime has it of float32 alone"},
     "compiled": {"ONNX's Range": "the elements decide its size"},
     "compiled_of_a_batch": {f"ONNX's {op}": "a size that elements decide has no batch" for op in READERS},
 }

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
 import torch
 from test_torch_gradients import KERNELS
 from test_torch_onnx_gradients import CASES, NARROW, wide
-from torch_gradient_checks import floats, listed, standard
+from torch_gradient_checks import DOMAINS, floats, listed, standard
 
+from ascend_ep.element_types import BFLOAT16, FLOAT16, FLOAT32
 from ascend_ep.frameworks.torch import register
 from ascend_ep.frameworks.torch.extension.sample_inputs import Sample, sample_inputs
 from ascend_ep.frameworks.torch.gradients import gradient_of
 from ascend_ep.frameworks.torch.schema import parameters
 from ascend_ep.frameworks.torch.torch_library import definition_of
+from ascend_ep.opdef.declared_types import spec_of_input
+from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.registry import Registry
 
 #: Inputs of those whose results are infinite in places, or whose formula takes more than the operator.
@@ -34,12 +37,16 @@ NEEDED = {
 }
 
 
+KINDS = {torch.float32: FLOAT32, torch.float16: FLOAT16, torch.bfloat16: BFLOAT16}
+
+
 @dataclass(frozen=True)
 class Call:
     """`arguments`: as the function takes them; those that require a gradient are the inputs. `formula`:
     whether the gradient is the definition's, which has forward mode too."""
 
     name: str
+    opdef: OpDef
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
     attributes: dict[str, Any]
@@ -61,11 +68,34 @@ class Call:
 
         return tuple(floats(self.function(*map(one, self.arguments), **self.attributes)))
 
+    def takes(self, dtype: torch.dtype) -> bool:
+        """Whether the definition has it in the place of float64."""
+        kind = KINDS[dtype]
+        wide = {k for k, a in enumerate(self.arguments) if any(map(is_wide, listed([a])))}
+        types = [spec_of_input(self.opdef, k).types for k in wide]
+        return all(not allowed or kind in allowed for allowed in types)
+
+    def rounded(self, dtype: torch.dtype, stored: torch.dtype) -> Call:
+        """Of the numbers that a narrower type has of those in float64, stored in another."""
+
+        def one(value: Any) -> Any:
+            if isinstance(value, list):
+                return [one(v) for v in value]
+            if not is_wide(value):
+                return value
+            return value.detach().to(dtype).to(stored).requires_grad_(value.requires_grad)
+
+        return replace(self, arguments=tuple(map(one, self.arguments)))
+
     def total(self, *inputs: torch.Tensor) -> torch.Tensor:
         """A number that every finite output changes, each element in another way."""
         found = [torch.where(y.isinf(), 0, y) for y in self(*inputs)]
         parts = [(y + 0.5 * y * y).sum() for y in found]
         return sum(p.to(parts[0].dtype) for p in parts)  # type: ignore[return-value]
+
+
+def is_wide(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.dtype == torch.float64
 
 
 @cache
@@ -92,7 +122,7 @@ def _library(only: Container[str]) -> Iterator[Call]:
         if not opdef.standard and not contributed and opdef.op in KERNELS:
             for k, make in enumerate(KERNELS[opdef.op]):
                 torch.manual_seed(k)
-                yield Call(f"{opdef.op} {k}", function, make(), {}, True)
+                yield Call(f"{opdef.op} {k}", opdef, function, make(), {}, True)
             continue
         sample = FOUND.get(opdef.op) or sample_inputs(opdef)
         assert sample is not None, opdef.op
@@ -105,7 +135,7 @@ def _library(only: Container[str]) -> Iterator[Call]:
         arguments = (*tensors, *(sample.attributes[n] for n in required))
         named = {n: v for n, v in sample.attributes.items() if n not in required}
         whose = "ONNX's " if opdef.standard else "onnxruntime's " if contributed else ""
-        yield Call(f"{whose}{opdef.op}", function, arguments, named, True)
+        yield Call(f"{whose}{opdef.op}", opdef, function, arguments, named, True)
 
 
 def _input(tensor: torch.Tensor, dtype: torch.dtype | None) -> torch.Tensor:
@@ -117,4 +147,5 @@ def _equivalents() -> Iterator[Call]:
     for k, (op, make, attributes) in enumerate(CASES):
         torch.manual_seed(k)
         made = make() if op in NARROW else tuple(wide(t, op) for t in make())
-        yield Call(f"ONNX's {op} {k}", standard(op), made, attributes, False)
+        opdef = definition_of(op, DOMAINS.get(op, ""))
+        yield Call(f"ONNX's {op} {k}", opdef, standard(op), made, attributes, False)

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from ascend_ep.errors import AscendError
 from ascend_ep.frameworks.torch import equivalent_call, gradient_operator, tensors
 from ascend_ep.frameworks.torch.eager import EagerCall
+from ascend_ep.frameworks.torch.equivalent_arguments import widened
 from ascend_ep.frameworks.torch.schema import given, gives_a_list, parameters, separated, takes_a_list
 from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.derivative import differentiate, is_float
@@ -164,7 +165,8 @@ class Equivalents:
         self, inputs: Sequence[Any], grads: Sequence[Any], at: Sequence[int], attributes: Mapping[str, Any]
     ) -> Sequence[Any]:
         """The slopes by the inputs at some places, 0 of one that decides nothing. Each is an input of its
-        own: others may be the same tensor, or made of it.
+        own: others may be the same tensor, or made of it. Those of half floats are computed in float32:
+        PyTorch has no half of some functions, and rounds between the steps of others.
 
         Raises AscendError E42006 for a form that the equivalent hasn't, or that PyTorch refuses.
         """
@@ -183,11 +185,12 @@ class Equivalents:
                         own[i] = own[i].detach().requires_grad_()
             asked = [own[i] for i in at]
             try:
-                made = equivalent_call.outputs(self.opdef, own, attributes)
+                made = equivalent_call.outputs(self.opdef, [widened(t) for t in own], attributes)
                 found = [g is not None and y.requires_grad for y, g in zip(made, grads, strict=False)]
                 if not any(found):
                     return [torch.zeros_like(t) for t in asked]
-                ends, seeds = list(compress(made, found)), list(compress(grads, found))
+                ends = list(compress(made, found))
+                seeds = [g.to(y.dtype) for y, g in zip(ends, compress(grads, found), strict=True)]
                 return torch.autograd.grad(
                     ends, asked, seeds, create_graph=further, allow_unused=True, materialize_grads=True
                 )

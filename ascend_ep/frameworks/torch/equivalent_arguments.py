@@ -24,3 +24,10 @@ def of_windows(a: Attributes, count: int) -> tuple[list[int], list[int], list[in
 def wrapped(indices: Any, length: int) -> Any:
     """Indices that count from the end too, from the start."""
     return indices.long() + length * (indices < 0)
+
+
+def widened(x: Any) -> Any:
+    """Half floats as float32, anything else as it is."""
+    import torch
+
+    return x.float() if x is not None and x.dtype in (torch.float16, torch.bfloat16) else x

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ascend_ep.frameworks.torch.equivalent_arguments import Attributes
+from ascend_ep.frameworks.torch.equivalent_arguments import Attributes, widened
 
 
 def _complex(x: Any) -> Any:
     """In float32 at least: PyTorch transforms no others everywhere."""
     import torch
 
-    real, *imaginary = _wide(x).unbind(-1)
+    real, *imaginary = widened(x).unbind(-1)
     return torch.complex(real, imaginary[0] if imaginary else real * 0)
-
-
-def _wide(x: Any) -> Any:
-    import torch
-
-    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
 
 
 def transformed(x: Any, length: Any, axis: Any, *, a: Attributes) -> Any:
@@ -45,7 +39,7 @@ def frames_transformed(x: Any, step: Any, window: Any, length: Any, *, a: Attrib
     count = int(length) if length is not None else len(window) if window is not None else x.shape[1]
     frames = x.unfold(1, count, int(step)).transpose(2, 3)  # batch, frames, count, 1 or 2
     if window is not None:
-        frames = _wide(frames) * _wide(window)[:, None]
+        frames = widened(frames) * widened(window)[:, None]
     made = torch.fft.fft(_complex(frames), count, 2)
     if a.get("onesided", 1):
         made = made.narrow(2, 0, count // 2 + 1)
