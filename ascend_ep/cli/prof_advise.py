@@ -32,8 +32,8 @@ def add_advise(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     text = "try what could make a model faster, and say what did"
     command = commands.add_parser("advise", help=text, description=text[0].upper() + text[1:] + ".")
     command.add_argument("model", metavar="M.onnx")
-    command.add_argument("--seconds", type=float, default=60.0, help="to spend in all (default 60)")
-    command.add_argument("--each", type=float, default=1.0, help="to measure one change (default 1)")
+    command.add_argument("--seconds", type=float, default=60.0, help="to spend on all changes (default 60)")
+    command.add_argument("--each", type=float, default=1.0, help="of --clock, to measure one (default 1)")
     command.add_argument("--threads", type=int, default=0, help="threads of a run (default: all)")
     command.add_argument("--dim", action="append", default=[], metavar="NAME=SIZE", help="default 1")
     command.add_argument("--atc", action="append", default=[], metavar="FLAG", help="flags of ascend-atc")

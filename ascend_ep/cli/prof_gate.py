@@ -24,7 +24,12 @@ def add_gate(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     command.add_argument(
         "--max-error", type=float, default=1e-3, help="relative to an output's largest value"
     )
-    command.add_argument("--seconds", type=float, default=20.0, help="to spend at the most (default 20)")
+    command.add_argument(
+        "--seconds",
+        type=float,
+        default=20.0,
+        help="of --clock, to spend at the most (default 20); on a busy machine up to 20 times as long",
+    )
     command.add_argument("--threads", type=int, default=0, help="threads of a run (default: all)")
     command.add_argument(
         "--clock", choices=("wall", "cpu"), default="wall", help="cpu: the time of this process on CPUs"

@@ -79,15 +79,7 @@ def _tasks(profile: Profile, strings: _Strings) -> Iterator[tuple[int, ...]]:
         site, end = task.site, task.start + task.duration
         kind, pid = strings(site.core), site.process.pid
         numbers = (kind, 0xFFFFFFFF, task.stream, task.number, site.bound.number + 1)
-        yield (
-            task.start + profile.midnight_ns,
-            end + profile.midnight_ns,
-            0,
-            task.run,
-            task.number,
-            pid,
-            *numbers,
-        )
+        yield (task.start, end, 0, task.run, task.number, pid, *numbers)
 
 
 def _infos(profile: Profile, strings: _Strings) -> Iterator[tuple[int, ...]]:

@@ -49,9 +49,11 @@ def compare(
     seconds: float,
     settled: Callable[[Comparison], bool] = lambda _: False,
     clock: Clock = time.perf_counter,
+    deadline: float = math.inf,
 ) -> Comparison:
     """Rounds until `settled` says so, at most for so many seconds of the clock (LEAST_ROUNDS at the least): a
-    process that gets little of the CPU measures as much, only later."""
+    process that gets little of the CPU measures as much, only later. At `deadline`, of time.perf_counter,
+    it ends with any number of rounds from one on."""
     repeats = [_repeats(run, clock) for run in (old, new)]
     times: list[list[float]] = [[], []]
     end, patience = clock() + seconds, time.perf_counter() + PATIENCE * seconds
@@ -61,14 +63,16 @@ def compare(
             times[which].append(_slot((old, new)[which], repeats[which], clock))
         rounds = len(times[0])
         over = clock() > end or time.perf_counter() > patience
-        if rounds >= LEAST_ROUNDS and (over or rounds % 5 == 0):
+        late = time.perf_counter() > deadline
+        if late or (rounds >= LEAST_ROUNDS and (over or rounds % 5 == 0)):
             found = estimate(times[0], times[1])
-            if over or settled(found):
+            if late or over or settled(found):
                 return found
 
 
 def _repeats(run: Run, clock: Clock) -> int:
-    run()
+    if _slot(run, 1, clock) > SLOT_SECONDS:
+        return 1
     return max(1, math.ceil(SLOT_SECONDS / max(_slot(run, 3, clock), 1e-9)))
 
 

@@ -3,7 +3,7 @@
 A CPU has none of an AI core's counters: those columns are N/A. What was measured or counted here stands
 behind them, in columns that begin with cpu_; what a model of a chip says, if it is asked for, in columns that
 begin with model_. `Task Type` is the kind of core that the operator takes on the chip; streams are threads;
-times count from midnight.
+times count from 1970.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class Task:
     stream: int
     infer: int
     run: int  #: among those of the profile
-    start: int  #: nanoseconds since midnight, see Profile.midnight_ns
+    start: int  #: nanoseconds since 1970
     duration: int
     wait: int  #: since the task before it on the stream ended
     counts: Any
@@ -165,7 +165,7 @@ def tasks(profile: Profile) -> Iterator[Task]:
     numbers, count, first_run = streams(profile), 0, 0
     for p, process in enumerate(profile.processes):
         last: dict[int, int] = {}
-        infers, begun = _infers(process), profile.since_midnight(process)
+        infers, begun = _infers(process), process.epoch_ns
         calls = process.calls
         bounds, indices, runs = calls["bound"].tolist(), calls["index"].tolist(), calls["run"].tolist()
         threads, starts, ends = calls["thread"].tolist(), calls["start"].tolist(), calls["end"].tolist()
@@ -294,7 +294,7 @@ def task_time(profile: Profile) -> Iterator[Row]:
         times = (us(task.duration), us(task.start) + "\t", us(task.start + task.duration) + "\t")
         yield [DEVICE, task.site.name, task.site.core, task.stream, task.number, *times]
     for span, process, stream in _host_tasks(profile):
-        start = span.start + profile.since_midnight(process)
+        start = span.start + process.epoch_ns
         duration = span.end - span.start
         yield [
             DEVICE,
@@ -336,7 +336,7 @@ def step_trace(profile: Profile) -> Iterator[Row]:
     """An iteration is a run of the first partition of a model; there is no training here, so no BP."""
     number = 0
     for process in profile.processes:
-        begun = profile.since_midnight(process)
+        begun = process.epoch_ns
         for run in process.runs:
             number += 1
             start, end = int(run["start"]) + begun, int(run["end"]) + begun

@@ -25,6 +25,8 @@ from ascend_ep.profiling.trace_file import CALLS, RUNS, BoundPartition, KernelCa
 
 #: Files with a row a task, the one that says most first.
 TABLES = ("op_summary", "kernel_details", "task_time")
+#: The one with sums of tasks by type.
+SUMS = "op_statistic"
 #: Where they lie in a folder, in new versions first.
 PLACES = ("mindstudio_profiler_output", "ASCEND_PROFILER_OUTPUT", "device_*/summary", "summary")
 #: What a column is called, in lower case: in op_summary, kernel_details, task_time, by version.
@@ -52,6 +54,8 @@ UNITS = ("mac", "vec", "mte2", "mte3", "scalar", "mte1", "fixpipe")
 _RATIO = re.compile(
     r"(aic_|aiv_|)(mac|vec|mte[123]|scalar|fixpipe)(_exe|_fp16|_fp32|_int8|_int32|_misc|)_ratio"
 )
+#: Nanoseconds without a task on a stream after which another step begins, where the table numbers none.
+PAUSE = 100_000_000
 #: msprof's number for operators of no model.
 SINGLE = 0xFFFFFFFF
 _NONE = ("", "N/A")
@@ -59,14 +63,28 @@ _NONE = ("", "N/A")
 
 def tables_in(folder: Path) -> list[Path]:
     """The tables of the newest export in `folder`, all of one kind; none where there are none."""
-    for kind in TABLES:
-        for place in (folder, *(found for pattern in PLACES for found in sorted(folder.glob(pattern)))):
-            if found := _newest(sorted(place.glob(f"{kind}*.csv"))):
-                if "device_" not in str(place.relative_to(folder)):
-                    return found
-                others = sorted(folder.glob(PLACES[2]))
-                return [path for other in others for path in _newest(sorted(other.glob(f"{kind}*.csv")))]
+    return next((found for kind in TABLES if (found := _tables(folder, kind))), [])
+
+
+def _tables(folder: Path, kind: str) -> list[Path]:
+    for place in (folder, *(found for pattern in PLACES for found in sorted(folder.glob(pattern)))):
+        if found := _newest(sorted(place.glob(f"{kind}*.csv"))):
+            if "device_" not in str(place.relative_to(folder)):
+                return found
+            others = sorted(folder.glob(PLACES[2]))
+            return [path for other in others for path in _newest(sorted(other.glob(f"{kind}*.csv")))]
     return []
+
+
+def sums_alone(path: Path) -> AscendError:
+    """What is wrong with a table of sums without one of tasks."""
+    fix = f"Put {', '.join(TABLES[:-1])} or {TABLES[-1]} of the same profile beside it, or name that."
+    return AscendError("E44010", path, "it has sums by type, and no row for a task", fix=fix)
+
+
+def sums_in(folder: Path) -> list[Path]:
+    """Its newest tables of sums."""
+    return _tables(folder, SUMS)
 
 
 def _newest(paths: Sequence[Path]) -> list[Path]:
@@ -90,6 +108,8 @@ def read_tables(paths: Sequence[Path]) -> list[ProcessTrace]:
     """One for each device. Raises AscendError E40002 when a table can't be read, E44010 when it is none."""
     devices: dict[str, _Device] = defaultdict(_Device)
     for path in paths:
+        if path.name.startswith(SUMS):
+            raise sums_alone(path)
         try:
             with open(path, newline="", encoding="utf-8-sig") as file:
                 _read(csv.reader(file), path, devices)
@@ -179,11 +199,12 @@ def _trace(name: str, device: _Device, path: str) -> ProcessTrace:
     free = iter(range(max((int(t) for t in streams if t.isdecimal()), default=-1) + 1, SINGLE))
     numbers = {t: int(t) if t.isdecimal() and int(t) < SINGLE else next(free) for t in streams}
     order = sorted(range(len(device.tasks)), key=lambda i: (streams[device.tasks[i][2]], device.tasks[i][4]))
-    calls, runs = np.zeros(len(order), CALLS), []
+    calls, runs = np.zeros(len(order), CALLS), list[list[int]]()
     known: tuple[Any, ...] = ()
     for at, i in enumerate(order):
         bound, index, stream, turn, start, end = device.tasks[i]
-        if known != (bound, stream, turn):
+        paused = turn in _NONE and runs and start > runs[-1][3] + PAUSE
+        if known != (bound, stream, turn) or paused:
             runs.append([bound, numbers[stream], start, end, 0, 0, at])
             known = (bound, stream, turn)
         runs[-1][3], runs[-1][5] = max(runs[-1][3], end), runs[-1][5] + 1

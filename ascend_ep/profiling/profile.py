@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ascend_ep.errors import AscendError
-from ascend_ep.profiling.msprof_reading import read_tables, tables_in
+from ascend_ep.profiling.msprof_reading import read_tables, sums_alone, sums_in, tables_in
 from ascend_ep.profiling.trace_file import BoundPartition, KernelCall, ProcessTrace, read_trace
 from ascend_ep.profiling.work import Work, core_type, work_of
 from ascend_ep.runtime.tracing import DATA
@@ -58,15 +58,9 @@ class Profile:
 
     @cached_property
     def midnight_ns(self) -> int:
-        """Of the day on which it began, in nanoseconds since 1970: what times in text files count from. As
-        microseconds since 1970 they have more digits than the doubles in which readers hold them, so that
-        calls which follow each other would overlap, and Perfetto drops those."""
+        """Of the day on which it began, in nanoseconds since 1970: what the timeline counts from."""
         day = self.begun.replace(hour=0, minute=0, second=0, microsecond=0)
         return round(day.timestamp()) * 1_000_000_000
-
-    def since_midnight(self, process: ProcessTrace) -> int:
-        """What added to a time of the process gives nanoseconds since midnight."""
-        return process.epoch_ns - self.midnight_ns
 
     @property
     def stamp(self) -> str:
@@ -131,12 +125,16 @@ def short_type(call: KernelCall) -> str:
 
 def find_profile(folder: str | os.PathLike[str]) -> Path:
     """The folder with traces or msprof's tables: this one, or the newest PROF_... or ..._ascend_pt in it; or
-    a table itself. Raises AscendError E44002."""
+    a table itself. Raises AscendError E44002, E44010 where there are but sums."""
     root = Path(folder)
     inside = sorted(root.glob("PROF_*"), key=lambda p: p.name.split("_")[1:3], reverse=True)
-    for found in (root, *inside, *sorted(root.glob("*_ascend_pt"), reverse=True)):
+    places = (root, *inside, *sorted(root.glob("*_ascend_pt"), reverse=True))
+    for found in places:
         if _traces(found) or tables_of(found):
             return found
+    for found in places:
+        if sums := sums_in(found):
+            raise sums_alone(sums[0])
     raise AscendError("E44002", folder)
 
 

@@ -70,7 +70,7 @@ class Recording:
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> Path:
         """Writes the timeline and returns its path. Raises AscendError E40002."""
-        return write_events(Path(path), events(self.profile))
+        return write_events(Path(path), events(self.profile, self.profile.midnight_ns))
 
     def export_msprof(self, folder: str | os.PathLike[str]) -> list[Path]:
         """Writes msprof's files into a folder and returns their paths. Raises AscendError E40002."""

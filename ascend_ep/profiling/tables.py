@@ -16,6 +16,8 @@ from ascend_ep.profiling.work import Work
 
 BAR = 20
 SLOWEST = 10
+#: The share of the runs outside of kernels from which on the tables say what it is.
+OUTSIDE = 0.03
 
 
 @dataclass
@@ -146,11 +148,24 @@ def text(profile: Profile, colour: bool = False, rates: ChipRates | None = None)
     in_rows = sum(row.seconds for row in operators)
     outside = "between tasks" if profile.of_chip else "outside kernels"
     lines.append(_line(outside, "", "", "", total - in_rows, total, None, colour))
+    if not profile.of_chip:
+        lines += _outside(profile, total - in_rows, total)
     nodes = by_node(profile)[:SLOWEST]
     lines += ["", "slowest nodes:", *table(nodes, total, "node", colour, kernel)]
     if rates is not None:
         lines += ["", *chip_model.lines(profile, rates)]
     return "\n".join(lines)
+
+
+def _outside(profile: Profile, seconds: float, total: float) -> list[str]:
+    """What the time outside of kernels is, where it is more than OUTSIDE of the runs."""
+    calls = sum(len(p.calls) for p in profile.processes)
+    if not calls or seconds <= OUTSIDE * total:
+        return []
+    return [
+        f"outside kernels: starting runs and calls, and recording them, {duration(seconds / calls)} a call;",
+        "calls as short as these have less of it as fewer and larger ones: a batch, fused operators",
+    ]
 
 
 def _head(profile: Profile) -> list[str]:
@@ -161,7 +176,7 @@ def _head(profile: Profile) -> list[str]:
         tasks, wall = found["calls"], duration(found["wall"])
         lines.append(
             f"{count} device{'s' * (count != 1)}, {tasks} task{'s' * (tasks != 1)}, "
-            f"{wall} from the first to the last on their streams"
+            f"{wall} in steps on their streams"
         )
         return lines
     lines.append(

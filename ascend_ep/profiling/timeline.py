@@ -1,8 +1,10 @@
 """The timeline of a profile as Chrome trace events, as msprof writes them: for Perfetto and MindStudio.
 
 Runs stand under "CANN" by thread, kernel calls under "Ascend Hardware" by stream, with arrows HostToDevice
-between. Timestamps are texts of microseconds with three digits behind the point, as msprof's are, since
-midnight: readers that make doubles of times since 1970 round them to a quarter of a microsecond.
+between. Timestamps are texts of microseconds with three digits behind the point, as msprof's are. Those of
+msprof_<stamp>.json count from midnight: Perfetto makes doubles of them, which hold a time since 1970 to a
+quarter of a microsecond, and drops calls that then overlap. Those of trace_view.json count from 1970, as in
+kernel_details.csv, since msprof-analyze finds the rows of kernels there by their exact start.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ Event = dict[str, Any]
 
 def write_timeline(profile: Profile) -> Path:
     """Writes msprof_<stamp>.json and returns its path. Raises AscendError E40002."""
-    return write_events(profile.folder / OUTPUT / f"msprof_{profile.stamp}.json", events(profile))
+    return write_events(
+        profile.folder / OUTPUT / f"msprof_{profile.stamp}.json", events(profile, profile.midnight_ns)
+    )
 
 
 def write_trace_view(profile: Profile, target: Path) -> Path:
@@ -48,8 +52,9 @@ def write_events(target: Path, found: Iterable[Event]) -> Path:
     return target
 
 
-def events(profile: Profile) -> Iterator[Event]:
-    """Names of processes and threads first, then slices with their arrows."""
+def events(profile: Profile, origin: int = 0) -> Iterator[Event]:
+    """Names of processes and threads first, then slices with their arrows. `origin`: nanoseconds since 1970
+    from which times count."""
     host, device = {}, {}
     for p, process in enumerate(profile.processes):
         host[p], device[p] = 10 * process.pid + 1, 10 * process.pid + 2
@@ -58,8 +63,8 @@ def events(profile: Profile) -> Iterator[Event]:
     for (p, thread), stream in streams(profile).items():
         yield _named("thread_name", host[p], thread, f"Thread {thread}")
         yield _named("thread_name", device[p], stream, f"Stream {stream}")
-    yield from _runs(profile, host)
-    yield from _calls(profile, device)
+    yield from _runs(profile, host, origin)
+    yield from _calls(profile, device, origin)
 
 
 def _process(pid: int, name: str, label: str, order: int) -> Iterator[Event]:
@@ -89,11 +94,11 @@ def _flow(phase: str, pid: int, tid: int, at: int, number: int, name: str = "Hos
     return flow | ({"bp": "e"} if phase == "f" else {})
 
 
-def _runs(profile: Profile, host: dict[int, int]) -> Iterator[Event]:
+def _runs(profile: Profile, host: dict[int, int], origin: int) -> Iterator[Event]:
     number = 0
     for p, process in enumerate(profile.processes):
         bounds = {b.number: b for b in process.bounds}
-        begun = profile.since_midnight(process)
+        begun = process.epoch_ns - origin
         for span in process.spans:
             level = {"Mode": "model" if span.is_model else "host partition"}
             start = span.start + begun
@@ -115,7 +120,7 @@ def _runs(profile: Profile, host: dict[int, int]) -> Iterator[Event]:
             number += 1
 
 
-def _calls(profile: Profile, device: dict[int, int]) -> Iterator[Event]:
+def _calls(profile: Profile, device: dict[int, int], origin: int) -> Iterator[Event]:
     at = {id(process): p for p, process in enumerate(profile.processes)}
     number = -1
     for count, task in enumerate(tasks(profile)):
@@ -132,9 +137,10 @@ def _calls(profile: Profile, device: dict[int, int]) -> Iterator[Event]:
             "kernel": site.call.kernel,
             "connection_id": number,
         }
-        yield _slice(site.name, pid, task.stream, task.start, task.duration, args)
+        start = task.start - origin
+        yield _slice(site.name, pid, task.stream, start, task.duration, args)
         if site.index == 0:
-            yield _flow("f", pid, task.stream, task.start, number)
+            yield _flow("f", pid, task.stream, start, number)
 
 
 def _operators(profile: Profile) -> Iterator[Event]:

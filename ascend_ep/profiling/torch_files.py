@@ -150,7 +150,7 @@ def step_trace_time(profile: Profile) -> Iterator[Row]:
 
 
 def _first_runs(profile: Profile) -> Iterator[tuple[ProcessTrace, BoundPartition, list[tuple[int, int]]]]:
-    """Of each bound partition the start and end of each call in its first whole run, since midnight."""
+    """Of each bound partition the start and end of each call in its first whole run, since 1970."""
     for process in profile.processes:
         seen: set[int] = set()
         for run in process.runs.tolist():
@@ -159,7 +159,7 @@ def _first_runs(profile: Profile) -> Iterator[tuple[ProcessTrace, BoundPartition
                 continue
             seen.add(number)
             calls = process.calls[first : first + count]
-            begun = profile.since_midnight(process)
+            begun = process.epoch_ns
             times = [(int(c["start"]) + begun, int(c["end"]) + begun) for c in calls]
             yield process, process.bounds[number], times
 

@@ -97,6 +97,19 @@ def test_seconds_are_those_of_the_clock() -> None:
     assert compare(starved, starved, 1, clock=lambda: clock.now).rounds > 15
 
 
+def test_no_clock_outlives_the_deadline() -> None:
+    began = time.perf_counter()
+    clock = FakeClock(0)
+
+    def starved() -> None:
+        time.sleep(0.01)
+        clock.run(0.005)
+
+    found = compare(starved, starved, 100, clock=lambda: clock.now, deadline=began + 0.2)
+    assert found.rounds < 10
+    assert time.perf_counter() - began < 5
+
+
 def test_the_interval_holds_the_median() -> None:
     rng = random.Random(0)
     held = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,7 @@ def test_names(files: dict[str, Path], profile: Profile) -> None:
     assert all(path.stem.rsplit("_", 1)[1] == profile.stamp for path in files.values())
 
 
-def test_op_summary(files: dict[str, Path]) -> None:
+def test_op_summary(files: dict[str, Path], profile: Profile) -> None:
     found = rows(files["op_summary"])
     assert len(found) == 3 * RUNS
     first = found[3]
@@ -68,6 +69,10 @@ def test_op_summary(files: dict[str, Path]) -> None:
     assert {first[column] for column in GROUPS["PipeUtilization"]} == {"N/A"}
     starts = [float(r["Task Start Time(us)"]) for r in found]
     assert starts == sorted(starts)
+    assert all(abs(start / 1e6 - profile.begun.timestamp()) < 60 for start in starts)  # since 1970
+    assert all(re.fullmatch(r"\d{16}\.\d{3}\t", r["Task Start Time(us)"]) for r in found)
+    steps = {float(r["FP Start(us)"]) for r in rows(files["step_trace"])}
+    assert min(steps) <= starts[0] <= min(float(r["task_start(us)"]) for r in rows(files["task_time"]))
 
 
 def test_sums_are_the_same_everywhere(files: dict[str, Path], profile: Profile) -> None:

@@ -181,6 +181,28 @@ def test_what_is_no_table(table: str, says: str, tmp_path: Path) -> None:
     assert says in str(raised.value)
 
 
+@pytest.mark.parametrize("steps", ["", "Step Id,"])
+def test_pauses_between_steps_are_no_waits(steps: str, tmp_path: Path) -> None:
+    """Of tables that number steps, and of those that don't: two seconds in which another batch was read."""
+    starts = (0, 1020, 2_000_000, 2_001_020)
+    lines = [f"{i // 2}," * bool(steps) + f"{'ab'[i % 2]},{start},1000" for i, start in enumerate(starts)]
+    table = "\n".join([f"{steps}Op Name,Task Start Time(us),Task Duration(us)", *lines])
+    (tmp_path / "op_summary.csv").write_text(table)
+    profile = open_profile(tmp_path)
+    assert profile.wall_ns == 2 * 2_020_000
+    assert [f for f in findings(profile, MACHINE) if f.subtype == "Wait"] == []
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_sums_alone_say_what_they_lack(named: bool, tmp_path: Path) -> None:
+    path = tmp_path / OUTPUT / "op_statistic_20260605161737.csv"
+    path.parent.mkdir()
+    path.write_text("Device_id,OP Type,Core Type,Count,Total Time(us)\n0,Add,AI_VECTOR_CORE,3,30\n")
+    with pytest.raises(AscendError, match=r"E44010.*no row for a task") as raised:
+        open_profile(path if named else tmp_path)
+    assert "op_summary" in str(raised.value)
+
+
 def test_tasks_without_a_start_follow_each_other(tmp_path: Path) -> None:
     (tmp_path / "op_summary.csv").write_text(
         "Op Name,Task Start Time(us),Task Duration(us)\na,5,1\nb,N/A,2\n"

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 import ascend_ep
@@ -31,6 +32,18 @@ def products() -> ascend_ep.InferenceSession:
 
 
 FEED = {"a0": np.ones((SIDE, SIDE), np.float32)}
+
+
+def test_time_outside_of_kernels_is_explained() -> None:
+    """Of calls so short that starting them is a large part."""
+    small = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]> g (float[4] x) => (float[4] y) { y = Softmax(x) }'
+    )
+    session = ascend_ep.InferenceSession(convert(small).to_bytes())
+    with ascend_ep.profile() as recording:
+        for _ in range(50):
+            session.run(None, {"x": np.ones(4, np.float32)})
+    assert "outside kernels: starting runs and calls" in recording.table()
 
 
 def test_the_sums_are_the_wall_time() -> None:

@@ -12,6 +12,7 @@ import os
 import re
 import subprocess
 import threading
+import time
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
@@ -123,12 +124,8 @@ def test_perfetto_drops_nothing(tmp_path: Path) -> None:
     """Of runs in three threads, whose slices touch each other: none dropped, none changed."""
     profile = of_threads()
     (timeline,) = write_files(replace(profile, folder=tmp_path), "PipeUtilization")[-1:]
-    torch = write_torch_files(profile, tmp_path)
-    for path in (timeline, torch / "ASCEND_PROFILER_OUTPUT" / "trace_view.json"):
-        events = json.loads(path.read_text())
-        found = perfetto(path, tmp_path)
-        phases = [event["ph"] for event in events]
-        assert found == {"slices": phases.count("X"), "arrows": phases.count("s")}, path
+    phases = [event["ph"] for event in json.loads(timeline.read_text())]
+    assert perfetto(timeline, tmp_path) == {"slices": phases.count("X"), "arrows": phases.count("s")}
 
 
 def of_threads() -> Profile:
@@ -213,6 +210,16 @@ def test_rules_of_the_folder(profile: Profile, tmp_path: Path) -> None:
     assert {"CANN", "Ascend Hardware", "Overlap Analysis", "Python"} <= names
     slices = {id(e) for e in events if e["ph"] == "X"}
     assert slices
+
+
+def test_kernels_are_found_in_the_trace_by_their_start(tmp_path: Path) -> None:
+    """As msprof-analyze's comparison does, digit by digit; times count from 1970, as those of logs."""
+    before = time.time() * 1e6
+    output = write_torch_files(of_threads(), tmp_path) / "ASCEND_PROFILER_OUTPUT"
+    starts = {row["Start Time(us)"].strip() for row in rows(output / "kernel_details.csv")}
+    events = json.loads((output / "trace_view.json").read_text())
+    assert starts == {e["ts"] for e in events if e["name"] == "Computing"}
+    assert all(before - 1e6 < float(start) < time.time() * 1e6 + 1e6 for start in starts)
 
 
 def test_tables_without_rows_are_left_out(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ The command lines that are shown are those that were run. What didn't help is sh
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 import time
@@ -22,7 +23,7 @@ from ascend_ep.profiling.advice.edits import EDITS
 from ascend_ep.profiling.advice.graphs import STANDARD, constants_of
 from ascend_ep.profiling.advice.sameness import fingerprint
 from ascend_ep.profiling.gate import difference
-from ascend_ep.profiling.interleaved import Comparison, compare
+from ascend_ep.profiling.interleaved import LEAST_ROUNDS, Comparison, compare
 from ascend_ep.runtime.session import InferenceSession, open_with_threads
 
 #: What counts as a gain; as an error that needs no thought; as one that no gain is worth.
@@ -195,6 +196,7 @@ class Trial:
         self.atc = list(atc)
         self.clock = clock
         self.most_threads = most_threads
+        self.end = math.inf
         self.bundle = bundle = folder / "model.om"
         convert(source, bundle, self.atc)
         self.base = open_with_threads(bundle, threads)
@@ -203,10 +205,11 @@ class Trial:
         self.fingerprint = fingerprint(self.base.bundle)
 
     def outcomes(self, model: onnx.ModelProto, budget: float) -> Iterator[Outcome]:
-        """Of each change; those for which no time is left are said to be left out."""
-        end = time.perf_counter() + budget
+        """Of each change; those for which no time is left are said to be left out. `budget`: seconds in all,
+        whatever the clock."""
+        self.end = time.perf_counter() + budget
         for change in changes(model, self.threads, self.atc, self.most_threads):
-            if time.perf_counter() > end:
+            if time.perf_counter() > self.end:
                 yield Outcome(change, 0, None, 0, "not tried: no time was left", ())
                 continue
             try:
@@ -284,8 +287,14 @@ class Trial:
     ) -> Outcome:
         clock = time.perf_counter if change.threads else self.clock  # threads share the work, not its sum
         found = compare(
-            lambda: base.run(None, self.feeds), lambda: session.run(None, feeds), self.seconds, clock=clock
+            lambda: base.run(None, self.feeds),
+            lambda: session.run(None, feeds),
+            self.seconds,
+            clock=clock,
+            deadline=self.end,
         )
+        if found.rounds < LEAST_ROUNDS:
+            return Outcome(change, 0, None, error, "not measured: no time was left", commands)
         return Outcome(change, change.batch / found.ratio, found, error, note, commands)
 
 
