@@ -53,7 +53,7 @@ def autograd_kernel(
                     return apply(None, *args)
                 return compute(*args)
         tensors = separated(opdef, args)[0]
-        dual = dual or (watched and any(map(_has_tangent, tensors)))
+        dual = dual or (bool(watched) and any(map(_has_tangent, tensors)))
         if dual or (records() and asks(*tensors)):
             return recorded(keyset, *args)
         if not watched and all(a is None or (type(a) in plain and a.is_cpu) for a in tensors):
@@ -68,7 +68,7 @@ def _has_tangent(tensor: Any) -> bool:
     """Of forward mode, whoever entered its level."""
     import torch
 
-    return tensor is not None and torch._VF._unpack_dual(tensor, level=0).tangent is not None  # type: ignore[attr-defined]
+    return tensor is not None and torch._VF._unpack_dual(tensor, level=0).tangent is not None
 
 
 @contextmanager
