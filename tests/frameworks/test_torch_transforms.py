@@ -31,7 +31,7 @@ NARROW = (*COMPILED, "ONNX's Det", "ONNX's Mod", "ONNX's RoiAlign")
 #: What PyTorch itself or a kernel can't, by the check, with the reason.
 BEYOND = {
     "vmap_of_grad": {"ONNX's ScatterND": "PyTorch's slope of a product of elements reads them"},
-    "narrow_types": {"ONNX's MaxUnpool": "onnxruntime has it of float32 alone"},
+    "narrow_types": {f"ONNX's {op}": "onnxruntime hasn't all types of it" for op in ("Dropout", "MaxUnpool")},
     "compiled": {"ONNX's Range": "the elements decide its size"},
     "compiled_of_a_batch": {f"ONNX's {op}": "a size that elements decide has no batch" for op in READERS},
 }
