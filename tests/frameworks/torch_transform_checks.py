@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
+from torch.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from torch.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 from torch.utils.checkpoint import checkpoint
 from torch_all_operators import Call
@@ -292,6 +293,26 @@ def check_compiled_of_a_batch(call: Call) -> None:
     slope, batch = gradient(call), batched(call)
     several = torch.compile(vmap(slope), backend="aot_eager", fullgraph=True)
     close(several(*batch), each(lambda *t: plain(call, t), batch))
+
+
+def check_compiled_forward_mode(call: Call) -> None:
+    """By a transform, and by dual tensors."""
+    if not call.formula:
+        return
+    inputs, along = tuple(call.inputs), halves(call.inputs)
+
+    def change(*t: torch.Tensor) -> Any:
+        return jvp(call.total, t, along)[1]
+
+    def dual(*t: torch.Tensor) -> Any:
+        with dual_level():
+            made = [make_dual(x, d) for x, d in zip(t, along, strict=True)]
+            return unpack_dual(call.total(*made)).tangent
+
+    for function in (change, dual):
+        torch._dynamo.reset()
+        found = torch.compile(function, backend="aot_eager", fullgraph=True)(*inputs)
+        close([found], [change(*inputs)])
 
 
 CHECKS: dict[str, Callable[[Call], None]] = {

@@ -36,11 +36,13 @@ def autograd_kernel(
     count, listed = len(opdef.inputs), takes_a_list(opdef) or gives_a_list(opdef)
     after, records = torch._C._after_autograd_keyset, torch.is_grad_enabled
     asks, modes = torch._C._any_requires_grad, torch._C._len_torch_dispatch_stack
-    transform = torch._C._functorch.peek_interpreter_stack
+    transform, forward = torch._C._functorch.peek_interpreter_stack, torch._C._functorch.TransformType.Jvp
 
     def kernel(keyset: Any, *args: Any) -> Any:
-        dual = forward_ad._current_level >= 0
-        watched = dual or modes() or transform() is not None
+        around = transform()
+        # a compiled graph enters forward mode without the level
+        dual = forward_ad._current_level >= 0 or (around is not None and around.key() == forward)
+        watched = dual or modes() or around is not None
         if not (watched or listed):
             first = args[:count]
             for a in first:
@@ -51,6 +53,7 @@ def autograd_kernel(
                     return apply(None, *args)
                 return compute(*args)
         tensors = separated(opdef, args)[0]
+        dual = dual or (bool(watched) and any(map(_has_tangent, tensors)))
         if dual or (records() and asks(*tensors)):
             return recorded(keyset, *args)
         if not watched and all(a is None or (type(a) in plain and a.is_cpu) for a in tensors):
@@ -59,6 +62,13 @@ def autograd_kernel(
             return overload.redispatch(keyset & after, *args)
 
     return kernel
+
+
+def _has_tangent(tensor: Any) -> bool:
+    """Of forward mode, whoever entered its level."""
+    import torch
+
+    return tensor is not None and torch._VF._unpack_dual(tensor, level=0).tangent is not None
 
 
 @contextmanager
