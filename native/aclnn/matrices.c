@@ -109,13 +109,14 @@ void asc_op_qr(asc_run *run) {
     int64_t rows, columns;
     tensor a = matrices_of(run, 0, &rows, &columns);
     tensor q = asc_copy(run, a, ASC_FLOAT64), to_q = asc_in(run, 2), to_r = asc_in(run, 3);
+    ASC_STOP_UNLESS(run, to_r.rank == a.rank && to_q.rank >= 1, "R has %d axes, not %d", to_r.rank, a.rank);
     q.dims[q.rank - 1] = rows;
     q = asc_like(run, q, ASC_FLOAT64);
     double *v = asc_bytes(run, (size_t)(rows + 1) * sizeof *v);
-    for (int64_t i = 0; i < count_of(a, rows * columns); i++)
+    for (int64_t i = 0; i < count_of(q, rows * rows); i++)
         reflect((double *)a.data + i * rows * columns, (double *)q.data + i * rows * rows, v, rows, columns);
     int64_t kept = to_r.dims[to_r.rank - 2];
-    ASC_STOP_UNLESS(run, to_r.rank == a.rank && kept <= rows, "R has more rows than the matrix");
+    ASC_STOP_UNLESS(run, kept <= rows, "R has more rows than the matrix");
     if (asc_elements(to_q)) asc_put(run, 2, asc_narrow(q, q.rank - 1, 0, to_q.dims[to_q.rank - 1]));
     asc_put(run, 3, asc_narrow(a, a.rank - 2, 0, kept));
 }

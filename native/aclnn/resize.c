@@ -73,6 +73,8 @@ static void set_smooth(taps *t, int64_t i, int64_t from, double step, bool is_cu
 static taps taps_of(asc_run *run, method how, int64_t from, int64_t to, bool corners, double scale) {
     double step = scale > 0 ? 1 / scale : (double)from / (double)to;
     if (corners) step = to > 1 ? (double)(from - 1) / (double)(to - 1) : 0;
+    ASC_STOP_UNLESS(run, step <= (double)from * 1.001, "a scale of %g leaves nothing of %lld elements", scale,
+                    (long long)from);
     double reach = 2 * (step > 1 ? step : 1);
     taps t = {.most = how <= NEAREST_EXACT ? 1 : how == LINEAR ? 2 : how == CUBIC ? 4 : 2 * (int64_t)ceil(reach) + 2};
     t.count = asc_bytes(run, (size_t)to * sizeof *t.count);

@@ -61,7 +61,7 @@ void asc_op_gcd(asc_run *run) {
             x = y;
             y = rest;
         }
-        ((int64_t *)a.data)[i] = x < 0 ? -x : x;
+        ((int64_t *)a.data)[i] = x < 0 ? (int64_t)(0 - (uint64_t)x) : x; /* the least number has no negative */
     }
     asc_put(run, 2, a);
 }

@@ -18,6 +18,7 @@ typedef struct window {
 
 static void read_three(asc_run *run, int i, int64_t *to, const int64_t *otherwise) {
     const asc_argument *a = asc_arg(run, i);
+    ASC_STOP_UNLESS(run, a->count <= 1 || a->count == 3, "%lld numbers for three axes", (long long)a->count);
     for (int k = 0; k < 3; k++) to[k] = a->count > 0 ? a->ints[a->count > 1 ? k : 0] : otherwise ? otherwise[k] : 0;
 }
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .operators import Device, Scalar, whole
+from .operators import Device, Failed, Scalar, whole
 
 Array = np.ndarray[Any, Any]
 
@@ -176,3 +176,39 @@ def test_the_gradients_of_a_norm_of_nothing_are_zero(device: Device) -> None:
     device.call("LayerNormBackward", x, x, (2,), row, row, one, one, mask, made, *sums)
     for got in sums:
         np.testing.assert_array_equal(got.after(), [0, 0])
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "said"),
+    [
+        (
+            "UpsampleNearestExact2d",
+            (empty(1, 1, 4, 4), (4, 4), 1e-30, 1e-30, empty(1, 1, 4, 4)),
+            "leaves nothing",
+        ),
+        (
+            "UpsampleBilinear2dAA",
+            (empty(1, 1, 4, 4), (4, 4), False, 0.01, 0.01, empty(1, 1, 4, 4)),
+            "leaves nothing",
+        ),
+        (
+            "AvgPool3d",
+            (empty(1, 1, 4, 4, 4), (2, 2), (2, 2), (0, 0), False, True, 0, empty(1, 1, 2, 2, 2)),
+            "2 numbers for three axes",
+        ),
+        ("LinalgQr", (empty(3, 3), 0, empty(3, 3), empty(3)), "R has 1 axes, not 2"),
+    ],
+)
+def test_what_has_no_place_in_memory_is_refused(
+    device: Device, name: str, arguments: tuple[Any, ...], said: str
+) -> None:
+    with pytest.raises(Failed, match=said):
+        device.call(name, *arguments)
+
+
+def test_the_least_number_has_a_divisor_and_a_matrix_without_columns_has_a_q(device: Device) -> None:
+    least = np.array([-(2**63), -(2**63), 6], np.int64)
+    device.call("Gcd", whole(least), whole(np.array([0, 6, -4], np.int64)), out := empty(3, dtype=np.int64))
+    np.testing.assert_array_equal(out.after(), [-(2**63), 2, 2])
+    device.call("LinalgQr", empty(3, 0), 1, q := empty(3, 3), empty(3, 0))
+    np.testing.assert_array_equal(q.after(), np.eye(3))
