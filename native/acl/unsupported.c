@@ -301,6 +301,17 @@ NOT_HERE(aclvdecSetChannelDescRefFrameNum, (aclvdecChannelDesc * channelDesc, ui
 NOT_HERE(aclvdecSetChannelDescOutMode, (aclvdecChannelDesc * channelDesc, uint32_t outMode), VIDEO);
 NONE_HERE(uint32_t, aclvdecGetChannelDescOutMode, (const aclvdecChannelDesc *channelDesc), 0, VIDEO);
 NOT_HERE(aclvdecSetChannelDescBitDepth, (aclvdecChannelDesc * channelDesc, uint32_t bitDepth), VIDEO);
+NONE_HERE(uint32_t, aclvdecGetChannelDescChannelId, (const aclvdecChannelDesc *channelDesc), 0, VIDEO);
+NONE_HERE(uint64_t, aclvdecGetChannelDescThreadId, (const aclvdecChannelDesc *channelDesc), 0, VIDEO);
+NONE_HERE(aclvdecCallback, aclvdecGetChannelDescCallback, (const aclvdecChannelDesc *channelDesc), NULL, VIDEO);
+NONE_HERE(acldvppStreamFormat, aclvdecGetChannelDescEnType, (const aclvdecChannelDesc *channelDesc), H265_MAIN_LEVEL,
+          VIDEO);
+NONE_HERE(acldvppPixelFormat, aclvdecGetChannelDescOutPicFormat, (const aclvdecChannelDesc *channelDesc),
+          PIXEL_FORMAT_YUV_400, VIDEO);
+NONE_HERE(uint32_t, aclvdecGetChannelDescOutPicWidth, (const aclvdecChannelDesc *channelDesc), 0, VIDEO);
+NONE_HERE(uint32_t, aclvdecGetChannelDescOutPicHeight, (const aclvdecChannelDesc *channelDesc), 0, VIDEO);
+NONE_HERE(uint32_t, aclvdecGetChannelDescRefFrameNum, (const aclvdecChannelDesc *channelDesc), 0, VIDEO);
+NONE_HERE(uint32_t, aclvdecGetChannelDescBitDepth, (const aclvdecChannelDesc *channelDesc), 0, VIDEO);
 NOT_HERE(aclvdecCreateChannel, (aclvdecChannelDesc * channelDesc), VIDEO);
 NOT_HERE(aclvdecDestroyChannel, (aclvdecChannelDesc * channelDesc), VIDEO);
 NOT_HERE(aclvdecSendFrame,
@@ -329,6 +340,25 @@ NOT_HERE(aclvencSetChannelDescBufSize, (aclvencChannelDesc * channelDesc, uint32
 NOT_HERE(aclvencSetChannelDescParam,
          (aclvencChannelDesc * channelDesc, enum aclvencChannelDescParamType paramType, size_t length,
           const void *param),
+         VIDEO);
+NONE_HERE(uint32_t, aclvencGetChannelDescChannelId, (const aclvencChannelDesc *channelDesc), 0, VIDEO);
+NONE_HERE(uint64_t, aclvencGetChannelDescThreadId, (const aclvencChannelDesc *channelDesc), 0, VIDEO);
+NONE_HERE(aclvencCallback, aclvencGetChannelDescCallback, (const aclvencChannelDesc *channelDesc), NULL, VIDEO);
+NONE_HERE(acldvppStreamFormat, aclvencGetChannelDescEnType, (const aclvencChannelDesc *channelDesc), H265_MAIN_LEVEL,
+          VIDEO);
+NONE_HERE(acldvppPixelFormat, aclvencGetChannelDescPicFormat, (const aclvencChannelDesc *channelDesc),
+          PIXEL_FORMAT_YUV_400, VIDEO);
+NONE_HERE(uint32_t, aclvencGetChannelDescPicWidth, (const aclvencChannelDesc *channelDesc), 0, VIDEO);
+NONE_HERE(uint32_t, aclvencGetChannelDescPicHeight, (const aclvencChannelDesc *channelDesc), 0, VIDEO);
+NONE_HERE(uint32_t, aclvencGetChannelDescKeyFrameInterval, (const aclvencChannelDesc *channelDesc), 0, VIDEO);
+NONE_HERE(uint32_t, aclvencGetChannelDescRcMode, (const aclvencChannelDesc *channelDesc), 0, VIDEO);
+NONE_HERE(uint32_t, aclvencGetChannelDescSrcRate, (const aclvencChannelDesc *channelDesc), 0, VIDEO);
+NONE_HERE(uint32_t, aclvencGetChannelDescMaxBitRate, (const aclvencChannelDesc *channelDesc), 0, VIDEO);
+NONE_HERE(void *, aclvencGetChannelDescBufAddr, (const aclvencChannelDesc *channelDesc), NULL, VIDEO);
+NONE_HERE(uint32_t, aclvencGetChannelDescBufSize, (const aclvencChannelDesc *channelDesc), 0, VIDEO);
+NOT_HERE(aclvencGetChannelDescParam,
+         (const aclvencChannelDesc *channelDesc, enum aclvencChannelDescParamType paramType, size_t length,
+          size_t *paramRetSize, void *param),
          VIDEO);
 NOT_HERE(aclvencCreateChannel, (aclvencChannelDesc * channelDesc), VIDEO);
 NOT_HERE(aclvencDestroyChannel, (aclvencChannelDesc * channelDesc), VIDEO);

@@ -133,3 +133,10 @@ def test_each_header_compiles_by_itself(compiler: list[str], toolkit: Path) -> N
         command = [*compiler, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", language, "-"]
         text = f'#include "acl/{header}"\n'
         subprocess.run([*command, f"-I{toolkit}/include"], input=text, text=True, check=True, timeout=60)
+
+
+def test_what_a_video_channel_is_given_can_be_read_back(declared: list[Function]) -> None:
+    names = {function.name for function in declared}
+    setters = {name for name in names if re.match(r"aclv(dec|enc)Set", name)}
+    assert setters
+    assert {name.replace("Set", "Get", 1) for name in setters} - names == set()

@@ -1,0 +1,31 @@
+"""tools/acl_names shows what programs call that the headers and pyACL lack."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent
+SOURCE = """// aclrtCommented();
+static int aclOwn(int x) { return x; }
+int main() { aclInit(0); aclOwn(1); aclrtPlanted(0); hi_mpi_planted(); puts("aclrtQuoted()"); }
+"""
+SCRIPT = """import acl
+acl.init()
+acl.rt.planted(0)
+"""
+
+
+def test_planted_names_are_shown_with_their_files(tmp_path: Path) -> None:
+    sources = {"one.cpp": SOURCE, "two.cpp": "int f() { return aclrtPlanted(1); }", "a.py": SCRIPT}
+    for name, text in sources.items():
+        (tmp_path / name).write_text(text)
+    command = [str(ROOT / "tools" / "acl_names"), str(tmp_path)]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    rows = [line.split() for line in shown.splitlines()]
+    assert rows == [
+        ["2", "aclrtPlanted", "one.cpp"],
+        ["1", "acl.rt.planted", "a.py"],
+        ["1", "hi_mpi_planted", "one.cpp"],
+        ["3", "names", "are", "lacking"],
+    ]
