@@ -65,10 +65,13 @@ def autograd_kernel(
 
 
 def _has_tangent(tensor: Any) -> bool:
-    """Of forward mode, whoever entered its level."""
+    """Of forward mode, whoever entered its level. Dispatch modes see nothing of the question."""
     import torch
 
-    return tensor is not None and torch._VF._unpack_dual(tensor, level=0).tangent is not None
+    if tensor is None:
+        return False
+    with torch._C._ExcludeDispatchKeyGuard(torch._C.DispatchKeySet(torch._C.DispatchKey.Python)):
+        return torch._VF._unpack_dual(tensor, level=0).tangent is not None
 
 
 @contextmanager
