@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
@@ -20,8 +22,12 @@ def test_planted_names_are_shown_with_their_files(tmp_path: Path) -> None:
     sources = {"one.cpp": SOURCE, "two.cpp": "int f() { return aclrtPlanted(1); }", "a.py": SCRIPT}
     for name, text in sources.items():
         (tmp_path / name).write_text(text)
-    command = [str(ROOT / "tools" / "acl_names"), str(tmp_path)]
-    shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    # As tools/acl_names starts it, but for the package, which is the one that these tests import.
+    command = [sys.executable, "-P", "-m", "acl_programs.names", str(tmp_path)]
+    paths = [str(ROOT / "tools"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, env=environment)
+    shown = done.stdout
     rows = [line.split() for line in shown.splitlines()]
     assert rows == [
         ["2", "aclrtPlanted", "one.cpp"],
