@@ -149,7 +149,7 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
     for (int64_t col = 0; col < columns; col += QGEMM_COLUMNS)
         for (int64_t line = from; line < to; line += at_once)
             run_lines(call, j, &g, image, group, line, asc_least(at_once, to - line), col, worker);
-    ASC_FN(qgemm_strips_end)();
+    ASC_FN(qgemm_tiles_release)();
 }
 
 static void find_segments(const qconv *c, int64_t *segments) {

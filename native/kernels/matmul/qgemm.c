@@ -1,4 +1,4 @@
-/* Register tiles of exact integer products, and row sums. */
+/* Register tiles of exact integer products, row sums, and what becomes of the sums of a strip. */
 #include "qgemm.h"
 
 #include "simd.h"
@@ -129,4 +129,19 @@ int32_t ASC_FN(qgemm_row_sum)(const qgemm *g, int64_t row, int64_t length) {
         for (int64_t k = 0; k < length; k++) sum += (uint8_t)(a[k] ^ flip);
     }
     return (int32_t)sum;
+}
+
+#define ENDING_ROWS 32 /* that end at once */
+
+void ASC_FN(qgemm_strip_end)(const qgemm_strip *s, int64_t line, int64_t row, int64_t rows, int64_t col, int64_t n,
+                             const int32_t *sums) {
+    const requantiser *r = s->requantiser;
+    int32_t found[ENDING_ROWS];
+    const int32_t *row_sums = s->row_sums ? s->row_sums + line * s->rows + row : found;
+    qgemm at = *s->g;
+    at.a += line * s->a_line;
+    for (int64_t i = 0; i < rows && r->b_zero && !s->row_sums; i++)
+        found[i] = ASC_FN(qgemm_row_sum)(&at, row + i, s->length);
+    ASC_FN(requantise)(r, sums, r->b_zero ? row_sums : NULL, rows, s->first + col, n,
+                       s->out + line * s->out_line + row * s->step, s->step);
 }

@@ -77,7 +77,7 @@ void ASC_FN(qgemm_strip_end)(const qgemm_strip *s, int64_t line, int64_t row, in
 int ASC_FN(qgemm_strip_tiles)(const qgemm_strip *s, int64_t col, int64_t n);
 
 /* Gives back the tiles that strips of this thread have used. */
-void ASC_FN(qgemm_strips_end)(void);
+void ASC_FN(qgemm_tiles_release)(void);
 
 /* Operands that integer products share, in this order; those of index 2 and up may be absent.
  *   SUMS    int32 [columns], sums of B's columns as they are stored; needed when B is in VNNI4_32

@@ -178,7 +178,7 @@ int ASC_FN(qgemm_strip_tiles)(const qgemm_strip *s, int64_t col, int64_t n) {
     return 1;
 }
 
-void ASC_FN(qgemm_strips_end)(void) {
+void ASC_FN(qgemm_tiles_release)(void) {
     amx_release();
 }
 
@@ -189,6 +189,6 @@ int ASC_FN(qgemm_strip_tiles)(const qgemm_strip *s, int64_t col, int64_t n) {
     return 0;
 }
 
-void ASC_FN(qgemm_strips_end)(void) {}
+void ASC_FN(qgemm_tiles_release)(void) {}
 
 #endif

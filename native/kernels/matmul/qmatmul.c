@@ -226,7 +226,7 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
         s.out = y + from * step + col * element;
         ASC_FN(qgemm_strip_run)(&s, col, asc_least(p->n - col, QGEMM_COLUMNS));
     }
-    ASC_FN(qgemm_strips_end)();
+    ASC_FN(qgemm_tiles_release)();
 }
 
 int32_t ASC_FN(qmatmul_run)(const asc_call *call) {
