@@ -11,6 +11,8 @@ import pytest
 from ascend_ep.cli import launchers_tool, op_build_tool, opc
 from ascend_ep.codegen.header_text import HEADERS
 from ascend_ep.opbuild.ascendc.cpp import find_cpp
+from ascend_ep.opbuild.kernels.launch_functions import launch_function, launch_header
+from ascend_ep.opbuild.kernels.signature import kernels_of
 
 KERNEL = """\
 #include "kernel_operator.h"
@@ -111,3 +113,19 @@ def test_host_headers_compile_as_cpp11(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_aliases_and_enumerations_are_passed_as_numbers(tmp_path):
+    (tmp_path / "types.h").write_text(
+        "typedef float Factor;\nusing Count = uint32_t;\nenum class Mode : int8_t { A };\n"
+    )
+    source = tmp_path / "k.cpp"
+    source.write_text(
+        '#include "types.h"\nenum Kind { B };\nstruct Shape { int n; };\n'
+        'extern "C" __global__ __aicore__ void k(GM_ADDR x, Factor f, Count c, Mode m, Kind d, Shape s) {}\n'
+    )
+    (kernel,) = kernels_of(source)
+    taken = "void *x, float f, uint32_t c, int8_t m, int d, void *s"
+    assert f"aclrtStream asc_stream, {taken});" in launch_header(kernel)
+    assert "(Mode)m" in launch_function(kernel)
+    assert "*(Shape *)s" in launch_function(kernel)

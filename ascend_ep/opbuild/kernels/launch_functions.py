@@ -57,7 +57,7 @@ def launch_header(kernel: KernelFunction) -> str:
 
 def launch_function(kernel: KernelFunction) -> str:
     """The function, to stand behind the kernel: it runs when what the stream has before it is done."""
-    given = ",".join(f"\n        {_given(p)}" for p in kernel.parameters)
+    given = ",".join(f"\n        {_given(kernel, p)}" for p in kernel.parameters)
     return f"""
 extern "C" uint32_t aclrtlaunch_{kernel.name}({_parameters(kernel)}) {{
     if (aclrtSynchronizeStream(asc_stream) != ACL_SUCCESS) return 1;
@@ -111,20 +111,38 @@ def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace")
 
 
-def _is_structure(p: Parameter) -> bool:
-    return not p.is_pointer and not _NUMBER.fullmatch(p.type)
+def _is_structure(kernel: KernelFunction, p: Parameter) -> bool:
+    return not p.is_pointer and not _number(kernel.file, p.type)
 
 
-def _given(p: Parameter) -> str:
-    if _is_structure(p):
-        return f"*({p.type} *){p.name}"
-    return f"({p.type}){p.name}" if p.is_pointer else p.name
+@cache
+def _number(file: Path, type_: str) -> str:
+    """The number type that a type is, or that an alias or enumeration of the kernel's sources stands for; ""
+    for others."""
+    if _NUMBER.fullmatch(type_):
+        return type_
+    name = re.escape(type_.removeprefix("const ").removeprefix("enum "))
+    defined = re.compile(
+        rf"\btypedef\s+([\w\s]+?)\s+{name}\s*;|\busing\s+{name}\s*=\s*([\w\s]+?)\s*;"
+        rf"|\benum\s+(?:(?:class|struct)\s+)?{name}\s*(?::\s*([\w\s]+?)\s*)?\{{"
+    )
+    for path in sources_of(f'#include "{file}"', ()):
+        if found := defined.search(without_comments(_text(path))):
+            other = next(filter(None, found.groups()), "int")
+            return other if _NUMBER.fullmatch(other) else ""
+    return ""
+
+
+def _given(kernel: KernelFunction, p: Parameter) -> str:
+    return f"*({p.type} *){p.name}" if _is_structure(kernel, p) else f"({p.type}){p.name}"
 
 
 def _parameters(kernel: KernelFunction) -> str:
-    """Pointers are untyped: programs include the header without Ascend C."""
+    """Pointers are untyped, and aliases spelled out: programs include the header without Ascend C."""
     given = [
-        f"void *{p.name}" if p.is_pointer or _is_structure(p) else f"{p.type} {p.name}"
+        f"{_number(kernel.file, p.type)} {p.name}"
+        if not p.is_pointer and _number(kernel.file, p.type)
+        else f"void *{p.name}"
         for p in kernel.parameters
     ]
     return ", ".join(["uint32_t asc_blocks", "aclrtStream asc_stream", *given])
