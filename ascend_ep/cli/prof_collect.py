@@ -34,8 +34,10 @@ def collect(
     limit_mb: int,
     quiet: bool,
     rates: ChipRates | None = None,
+    as_msprof: bool = False,
 ) -> int:
-    """Runs the command, writes msprof's files, prints the tables; returns the command's exit status."""
+    """Runs the command, writes msprof's files, prints the tables; returns the command's exit status.
+    `as_msprof`: with the line in which scripts look for the folder."""
     from ascend_ep.profiling import tables
     from ascend_ep.profiling.collect import run_command
     from ascend_ep.profiling.export import write_files
@@ -54,6 +56,9 @@ def collect(
         print(AscendError("E44004", " ".join(command), reason), file=sys.stderr)
         return made.status or 1
     write_files(profile, metrics or DEFAULT, rates)
+    if as_msprof:
+        folder = profile.folder.resolve()
+        print(f"[INFO] Process profiling data complete. Data is saved in {folder}")
     if not quiet:
         print(tables.text(profile, sys.stdout.isatty(), rates))
     return made.status

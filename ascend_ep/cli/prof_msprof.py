@@ -104,7 +104,8 @@ def _run(command: list[str], output: str, flags: dict[str, str]) -> int:
         if not given:
             raise AscendError("E10001", setting, "--environment", "Write NAME=VALUE, several with ;.")
         os.environ[name] = value
-    return collect(command, output, flags.get("aic-metrics", ""), True, int(limit or 0), False, _rates(flags))
+    metrics, rates = flags.get("aic-metrics", ""), _rates(flags)
+    return collect(command, output, metrics, True, int(limit or 0), False, rates, as_msprof=True)
 
 
 def _rates(flags: dict[str, str]) -> ChipRates | None:

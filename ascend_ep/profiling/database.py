@@ -32,7 +32,8 @@ CREATE TABLE CANN_API (startNs INTEGER, endNs INTEGER, type INTEGER, globalTid I
 CREATE TABLE ENUM_API_TYPE (id INTEGER PRIMARY KEY, name TEXT);
 CREATE TABLE META_DATA (name TEXT, value TEXT);
 """
-MODEL_LEVEL = 15000
+#: Of what the host calls, as the database numbers them.
+LEVELS = {"acl": 20000, "model": 15000}
 
 
 class _Strings:
@@ -66,7 +67,8 @@ def _fill(database: sqlite3.Connection, profile: Profile) -> None:
     marks = ",".join("?" * 15)
     database.executemany(f"INSERT INTO COMPUTE_TASK_INFO VALUES ({marks})", _infos(profile, strings))
     database.executemany("INSERT INTO CANN_API VALUES (?,?,?,?,?,?)", _apis(profile, strings))
-    database.execute("INSERT INTO ENUM_API_TYPE VALUES (?,?)", (MODEL_LEVEL, "model"))
+    levels = [(number, name) for name, number in LEVELS.items()]
+    database.executemany("INSERT INTO ENUM_API_TYPE VALUES (?,?)", levels)
     starts = [p.start + p.epoch_ns for p in profile.processes]
     ends = [p.end + p.epoch_ns for p in profile.processes]
     database.execute("INSERT INTO SESSION_TIME_INFO VALUES (?,?)", (min(starts), max(ends)))
@@ -78,7 +80,7 @@ def _tasks(profile: Profile, strings: _Strings) -> Iterator[tuple[int, ...]]:
     for task in tasks(profile):
         site, end = task.site, task.start + task.duration
         kind, pid = strings(site.core), site.process.pid
-        numbers = (kind, 0xFFFFFFFF, task.stream, task.number, site.bound.number + 1)
+        numbers = (kind, 0xFFFFFFFF, task.stream, task.number, site.bound.model_id)
         yield (task.start, end, 0, task.run, task.number, pid, *numbers)
 
 
@@ -95,8 +97,10 @@ def _infos(profile: Profile, strings: _Strings) -> Iterator[tuple[int, ...]]:
 def _apis(profile: Profile, strings: _Strings) -> Iterator[tuple[int, ...]]:
     number = 0
     for process in profile.processes:
+        apis = {bound.number: bound.api for bound in process.bounds}
         for run in process.runs.tolist():
-            _, thread, start, end, *_ = run
+            bound, thread, start, end, *_ = run
             times = (start + process.epoch_ns, end + process.epoch_ns)
-            yield (*times, MODEL_LEVEL, process.pid << 32 | thread, number, strings("ModelExecute"))
+            level, name = apis[bound]
+            yield (*times, LEVELS[level], process.pid << 32 | thread, number, strings(name))
             number += 1

@@ -249,7 +249,7 @@ def op_summary(profile: Profile, metrics: str, rates: ChipRates | None = None) -
 
 def _fixed_columns(site: Site) -> tuple[Row, Row, Row]:
     call, bound = site.call, site.bound
-    head = [bound.model, bound.number + 1, site.name, site.op_type, "static", site.core]
+    head = [bound.model, bound.model_id, site.name, site.op_type, "static", site.core]
     sides = (given(call.inputs), given(call.outputs))
     operands = [part(side) for side in sides for part in (shapes_of, types_of, formats_of)]
     middle = [bound.threads, 0, "NO", *operands, ABSENT]
@@ -320,7 +320,9 @@ def api_statistic(profile: Profile) -> Iterator[Row]:
     groups: dict[tuple[str, str], list[int]] = defaultdict(list)
     for process in profile.processes:
         spent = (process.runs["end"] - process.runs["start"]).tolist()
-        groups["model", "ModelExecute"] += spent
+        names = {b.number: b.api for b in process.bounds}
+        for number, ns in zip(process.runs["bound"].tolist(), spent, strict=True):
+            groups[names[number]].append(ns)
         for span in process.spans:
             name = "InferenceSession.run" if span.is_model else "HostPartition"
             groups["model", name].append(span.end - span.start)
@@ -337,7 +339,10 @@ def step_trace(profile: Profile) -> Iterator[Row]:
     number = 0
     for process in profile.processes:
         begun = process.epoch_ns
+        alone = {b.number for b in process.bounds if b.is_alone}
         for run in process.runs:
+            if int(run["bound"]) in alone:
+                continue
             number += 1
             start, end = int(run["start"]) + begun, int(run["end"]) + begun
             model = int(run["bound"]) + 1
@@ -360,7 +365,7 @@ def fusion_op(profile: Profile) -> Iterator[Row]:
             yield [
                 DEVICE,
                 site.bound.model,
-                site.bound.number + 1,
+                site.bound.model_id,
                 site.name,
                 site.op_type.replace("+", ","),
                 *sizes,

@@ -100,21 +100,22 @@ def _runs(profile: Profile, host: dict[int, int], origin: int) -> Iterator[Event
         bounds = {b.number: b for b in process.bounds}
         begun = process.epoch_ns - origin
         for span in process.spans:
-            level = {"Mode": "model" if span.is_model else "host partition"}
+            mode = {"Mode": "model" if span.is_model else "host partition"}
             start = span.start + begun
             name = "InferenceSession.run" if span.is_model else span.name
-            yield _slice(name, host[p], span.thread, start, span.end - span.start, level)
+            yield _slice(name, host[p], span.thread, start, span.end - span.start, mode)
         for run in process.runs[: MOST_CALLS - number].tolist():
             bound, thread, start, end, code, n_calls, _first = run
+            level, api = bounds[bound].api
             args = {
-                "Mode": "model",
+                "Mode": level,
                 "partition": bounds[bound].partition,
                 "model": bounds[bound].model,
                 "connection_id": number,
             }
             failed = {"code": code} if code else {}
             begins = start + begun
-            yield _slice("ModelExecute", host[p], thread, begins, end - start, args | failed)
+            yield _slice(api, host[p], thread, begins, end - start, args | failed)
             if n_calls:
                 yield _flow("s", host[p], thread, begins, number)
             number += 1
@@ -129,7 +130,7 @@ def _calls(profile: Profile, device: dict[int, int], origin: int) -> Iterator[Ev
         site, pid = task.site, device[at[id(task.site.process)]]
         number += site.index == 0
         args = {
-            "Model Id": site.bound.number + 1,
+            "Model Id": site.bound.model_id,
             "Task Type": site.core,
             "Stream Id": task.stream,
             "Task Id": task.number,

@@ -114,7 +114,7 @@ def kernel_details(profile: Profile) -> Iterator[Row]:
             *(
                 task.run,
                 0,
-                site.bound.number + 1,
+                site.bound.model_id,
                 task.number,
                 task.stream,
                 site.name,

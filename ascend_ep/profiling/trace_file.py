@@ -21,6 +21,7 @@ from ascend_ep.runtime.binding import ffi, isa_name, lib, text_of
 from ascend_ep.runtime.tracing import COUNTERS
 
 KINDS = ("input", "output", "temp", "weight", "view")
+NO_MODEL = 4294967295
 #: One kernel call: where it ran, which call of which bound partition it is, of which run, and when (ns).
 CALLS = np.dtype(
     [
@@ -98,7 +99,8 @@ class Memory:
 
 @dataclass(frozen=True)
 class BoundPartition:
-    """`path` of the bundle, empty for one in memory; `threads` that a call may use."""
+    """`path` of the bundle, empty for one in memory; `threads` that a call may use. `is_alone`: an operator
+    or a kernel that a program launched itself, beside models."""
 
     number: int
     path: str
@@ -110,11 +112,24 @@ class BoundPartition:
     weight_bytes: int
     memory: tuple[Memory, ...]
     calls: tuple[KernelCall, ...]
+    is_alone: bool = False
 
     @property
     def model(self) -> str:
-        """The model's name: that of its file, else of the partition."""
+        """The model's name: that of its file, else of the partition; msprof's N/A where there is none."""
+        if self.is_alone:
+            return "N/A"
         return Path(self.path).stem if self.path else self.partition
+
+    @property
+    def api(self) -> tuple[str, str]:
+        """What the host calls to run it, and at which of msprof's levels."""
+        return ("acl", self.calls[0].kernel) if self.is_alone else ("model", "ModelExecute")
+
+    @property
+    def model_id(self) -> int:
+        """As msprof numbers models; 4294967295 stands for none."""
+        return NO_MODEL if self.is_alone else self.number + 1
 
 
 @dataclass(frozen=True)
@@ -316,6 +331,7 @@ def _bound(record: bytes) -> BoundPartition:
         head.weight_bytes,
         memory,
         tuple(calls),
+        head.partition == lib.ASC_NONE,
     )
 
 

@@ -33,6 +33,20 @@ CUBE = frozenset(
     }
 )
 ATTENTIONS = frozenset({"attention", "attention_append"})
+#: Operators that a program launches itself: those of products with the place of the first matrix,
+#: convolutions, and attention.
+LAUNCHED_PRODUCTS = {
+    "aclnnMm": 0,
+    "aclnnMatmul": 0,
+    "aclnnBatchMatMul": 0,
+    "aclnnAddmm": 1,
+    "aclnnBaddbmm": 1,
+    "aclnnAddbmm": 1,
+    "aclnnInplaceAddmm": 1,
+    "aclnnInplaceBaddbmm": 1,
+}
+LAUNCHED_CUBE = frozenset({*LAUNCHED_PRODUCTS, "aclnnConvolution", "aclnnConvolutionBackward"})
+LAUNCHED_ATTENTIONS = frozenset({"aclnnFlashAttentionScore", "aclnnFlashAttentionScoreGrad"})
 #: Kernels that only move elements.
 MOVES = frozenset(
     {
@@ -119,9 +133,9 @@ def core_type(call: KernelCall) -> str:
     """The kind of core that such an operator takes on the chip, or that it took."""
     if call.core:
         return call.core
-    if call.kernel in ATTENTIONS:
+    if call.kernel in ATTENTIONS | LAUNCHED_ATTENTIONS:
         return "MIX_AIC"
-    return "AI_CORE" if call.kernel in CUBE else "AI_VECTOR_CORE"
+    return "AI_CORE" if call.kernel in CUBE | LAUNCHED_CUBE else "AI_VECTOR_CORE"
 
 
 def _operand(call: KernelCall, place: int) -> Operand:
@@ -139,6 +153,14 @@ def _matmul(call: KernelCall) -> Work:
     gated = len(call.ints) > 2 and is_gated(call.ints)
     rows = out / (columns / 2 if gated else columns)
     return Work(products=round(2 * rows * terms * columns))
+
+
+def _launched_product(call: KernelCall) -> Work:
+    """Views say their dims as the product has them: there is no transposition beside."""
+    first = _operand(call, LAUNCHED_PRODUCTS[call.kernel])
+    batches = first.dims[0] if call.kernel == "aclnnAddbmm" else 1
+    rows = elements(call.outputs[0]) * batches
+    return Work(products=2 * rows * first.dims[-1])
 
 
 def _get(params: Params[Dim], call: KernelCall, name: str) -> int:
@@ -214,6 +236,7 @@ _BY_KERNEL: dict[str, Callable[[KernelCall], Work]] = {
     "attention_append": _attention,
     "elementwise": _elementwise,
     "recurrent": _recurrent,
+    **dict.fromkeys(LAUNCHED_PRODUCTS, _launched_product),
     **dict.fromkeys(
         ("max_pool", "max_pool_bytes", "max_pool_last", "average_pool", "average_pool_last"), _pool
     ),

@@ -9,6 +9,7 @@
 #include "model.h"
 #include "numbers.h"
 #include "operand.h"
+#include "recorded.h"
 
 struct aclOpExecutor {
     const asc_operator *row;
@@ -217,7 +218,9 @@ static aclError run(void *argument) {
             }
         }
         asc_operator_call call = {e->row, real, e->n, &status};
+        bool recorded = asc_recorded_begin();
         code = e->row->run(&call);
+        if (recorded) asc_recorded_end(e->row, e->arguments, e->n, code);
     }
     free(tensors);
     free(real);

@@ -29,6 +29,7 @@ static struct recorder {
     uint64_t written, flushed_ns;
     uint64_t runs, lost;
     asc_trace_buffer buffer;
+    asc_trace_known known;
 } recorder = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -109,6 +110,7 @@ static int open_file(struct recorder *r) {
     r->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     r->error = r->fd < 0 ? errno : 0;
     r->written = r->runs = r->lost = r->n_bounds = r->buffer.used = 0;
+    memset(&r->known, 0, sizeof r->known);
     if (r->fd < 0) return 0;
     if (!add_process(r)) r->error = ENOMEM;
     if (!r->error) flush(r);
@@ -137,15 +139,32 @@ static int introduce(struct recorder *r, asc_bound *b) {
     return 1;
 }
 
-static int write_run(struct recorder *r, asc_bound *b, const asc_traced_run *run) {
-    if (!has_room(r) || !introduce(r, b)) return 0;
+/* Describes the call unless it was; its number, or ASC_NONE without memory. */
+static uint32_t introduce_call(struct recorder *r, const asc_traced_call *call) {
+    uint64_t before = r->buffer.used;
+    if (!asc_trace_describe_call(&r->buffer, call)) {
+        r->buffer.used = before;
+        return ASC_NONE;
+    }
+    uint32_t *place = asc_trace_place_of(&r->known, r->buffer.bytes + before, r->buffer.used - before);
+    if (place && *place != ASC_NONE) {
+        r->buffer.used = before;
+        return *place;
+    }
+    asc_trace_bound *bound = (asc_trace_bound *)(void *)(r->buffer.bytes + before);
+    bound->number = r->n_bounds++;
+    if (place) *place = bound->number;
+    return bound->number;
+}
+
+static int write_run(struct recorder *r, uint32_t bound, const asc_traced_run *run) {
     uint64_t times = 2 * (uint64_t)run->n_calls * sizeof *run->ns;
     uint64_t counts =
         run->counts ? (uint64_t)run->n_calls * (uint64_t)__builtin_popcount(r->counters) * sizeof(uint64_t) : 0;
     asc_trace_run *record = asc_trace_reserve(&r->buffer, sizeof *record + times + counts);
     if (!record) return 0;
     *record = (asc_trace_run){.record = {ASC_TRACE_RUN, (uint32_t)(sizeof *record + times + counts)},
-                              .bound = b->trace_number,
+                              .bound = bound,
                               .thread = run->thread,
                               .start_ns = run->start,
                               .end_ns = run->end,
@@ -166,7 +185,20 @@ void asc_trace_add_run(asc_bound *b, const asc_traced_run *run) {
     struct recorder *r = &recorder;
     pthread_mutex_lock(&r->lock);
     if (is_wanted(r)) {
-        if (write_run(r, b, run))
+        if (has_room(r) && introduce(r, b) && write_run(r, b->trace_number, run))
+            r->runs++;
+        else
+            r->lost++;
+    }
+    pthread_mutex_unlock(&r->lock);
+}
+
+void asc_trace_add_call(const asc_traced_call *call, const asc_traced_run *run) {
+    struct recorder *r = &recorder;
+    pthread_mutex_lock(&r->lock);
+    if (is_wanted(r)) {
+        uint32_t number = has_room(r) ? introduce_call(r, call) : ASC_NONE;
+        if (number != ASC_NONE && write_run(r, number, run))
             r->runs++;
         else
             r->lost++;

@@ -18,6 +18,18 @@ typedef struct asc_trace_buffer {
 void *asc_trace_reserve(asc_trace_buffer *buffer, uint64_t bytes);
 /* Appends the description of a bound partition as record `number`; 0 without memory. */
 int asc_trace_describe(asc_trace_buffer *buffer, const asc_bound *bound, uint32_t number);
+/* The same of a call beside models, with number 0. */
+int asc_trace_describe_call(asc_trace_buffer *buffer, const asc_traced_call *call);
+
+/* The numbers of descriptions of calls that a trace has, by a hash of their bytes; it never grows full. */
+enum { ASC_TRACE_KNOWN = 4096 };
+typedef struct asc_trace_known {
+    uint64_t hashes[ASC_TRACE_KNOWN];
+    uint32_t numbers[ASC_TRACE_KNOWN];
+    uint32_t count;
+} asc_trace_known;
+/* Where the number of such a description stands; ASC_NONE stands there of a new one. NULL: there is no room for it. */
+uint32_t *asc_trace_place_of(asc_trace_known *known, const uint8_t *bytes, uint64_t n);
 
 extern _Atomic uint32_t asc_trace_state; /* the number of the trace that is on; 0: none */
 
@@ -34,6 +46,7 @@ typedef struct asc_traced_run {
     int32_t code;
 } asc_traced_run;
 void asc_trace_add_run(asc_bound *bound, const asc_traced_run *run);
+void asc_trace_add_call(const asc_traced_call *call, const asc_traced_run *run);
 /* A run that could not be recorded. */
 void asc_trace_lose_run(void);
 

@@ -1,4 +1,5 @@
-/* What a trace says of a bound partition: its calls with their operands, and the memory of its temporaries. */
+/* What a trace says of a bound partition: its calls with their operands, and the memory of its temporaries. Of a call
+ * beside models it says the same, once for all that differ in their times alone. */
 #include <string.h>
 
 #include "trace.h"
@@ -118,4 +119,67 @@ int asc_trace_describe(asc_trace_buffer *out, const asc_bound *b, uint32_t numbe
                             .text_bytes = (uint32_t)text_bytes};
     memcpy(out->bytes + from, &head, sizeof head);
     return 1;
+}
+
+/* ---- calls beside models --------------------------------------------------------------------- */
+
+static void put_tensor(asc_trace_buffer *out, const asc_tensor *t, uint32_t place, uint8_t kind, int *ok) {
+    asc_trace_operand *o = *ok ? asc_trace_reserve(out, sizeof *o) : NULL;
+    if (!o) {
+        *ok = 0;
+        return;
+    }
+    o->value = t->dtype == ASC_UNDEFINED ? ASC_NONE : place;
+    if (o->value == ASC_NONE) return;
+    o->dtype = (uint8_t)t->dtype;
+    o->rank = (uint8_t)t->rank;
+    o->kind = kind;
+    o->bytes = (uint64_t)asc_numel(t) * asc_dtype_bytes(t->dtype);
+    memcpy(o->dims, t->dims, sizeof(int64_t) * (size_t)t->rank);
+}
+
+int asc_trace_describe_call(asc_trace_buffer *out, const asc_traced_call *call) {
+    int ok = 1;
+    uint64_t from = out->used, text;
+    if (!asc_trace_reserve(out, sizeof(asc_trace_bound))) return 0;
+    asc_trace_insn *insn = asc_trace_reserve(out, sizeof *insn);
+    if (!insn) return 0;
+    *insn = (asc_trace_insn){.n_in = (uint16_t)call->n_in, .n_out = (uint16_t)call->n_out};
+    for (uint32_t k = 0; k < call->n_in + call->n_out; k++)
+        put_tensor(out, &call->operands[k], k, k < call->n_in ? ASC_VALUE_INPUT : ASC_VALUE_OUTPUT, &ok);
+    text = out->used;
+    put_text(out, "", &ok); /* no file of a model */
+    put_text(out, call->name, &ok);
+    put_text(out, call->name, &ok);
+    put_text(out, call->kernel, &ok);
+    put_text(out, call->op_type, &ok);
+    uint64_t text_bytes = out->used - text;
+    if (!ok || (out->used % 8 && !asc_trace_reserve(out, 8 - out->used % 8))) return 0;
+    asc_trace_bound head = {.record = {ASC_TRACE_BOUND, (uint32_t)(out->used - from)},
+                            .partition = ASC_NONE,
+                            .n_insns = 1,
+                            .isa = asc_isa_current(),
+                            .threads = (int32_t)call->blocks,
+                            .text_bytes = (uint32_t)text_bytes};
+    memcpy(out->bytes + from, &head, sizeof head);
+    return 1;
+}
+
+/* FNV-1a; 0 stands for none. */
+static uint64_t hash_of(const uint8_t *bytes, uint64_t n) {
+    uint64_t hash = 14695981039346656037u;
+    for (uint64_t i = 0; i < n; i++) hash = (hash ^ bytes[i]) * 1099511628211u;
+    return hash ? hash : 1;
+}
+
+uint32_t *asc_trace_place_of(asc_trace_known *known, const uint8_t *bytes, uint64_t n) {
+    uint64_t hash = hash_of(bytes, n);
+    uint32_t at = (uint32_t)(hash % ASC_TRACE_KNOWN);
+    while (known->hashes[at] && known->hashes[at] != hash) at = (at + 1) % ASC_TRACE_KNOWN;
+    if (known->hashes[at]) return &known->numbers[at];
+    if (known->count >= ASC_TRACE_KNOWN / 2) return NULL;
+    known->count++;
+    known->hashes[at] = hash;
+    known->numbers[at] = ASC_NONE;
+    return &known->numbers[at];
 }

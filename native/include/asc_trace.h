@@ -60,7 +60,7 @@ typedef struct asc_trace_process {
 typedef struct asc_trace_bound {
     asc_trace_record record;
     uint32_t number; /* from 0, in the order of the file */
-    uint32_t partition;
+    uint32_t partition; /* ASC_NONE: a call beside models */
     uint32_t n_values; /* temporaries that have memory of their own */
     uint32_t n_insns;
     int32_t isa;
@@ -142,6 +142,20 @@ ASC_API int32_t asc_trace_start_inside(const char *output, const asc_trace_optio
 /* Ends it; fails with ASC_E_IO when runs were lost. Without a trace nothing happens. */
 ASC_API int32_t asc_trace_stop(asc_status *status);
 ASC_API int32_t asc_trace_is_on(void);
+/* An operator or a kernel that ran beside models. */
+typedef struct asc_traced_call {
+    const char *name;           /* aclnnAdd, or the kernel's own */
+    const char *kernel;         /* what computed it */
+    const char *op_type;        /* Add */
+    const asc_tensor *operands; /* inputs, then outputs; an absent one has ASC_UNDEFINED */
+    uint32_t n_in, n_out;
+    uint32_t blocks; /* of a launch, or threads */
+    int32_t code;    /* ASC_OK, or it failed */
+} asc_traced_call;
+/* Around such a call, in the thread that runs it. Begins a trace when the environment asks for one. 0 when no trace is
+ * on: then there is nothing to end. */
+ASC_API int32_t asc_trace_begin_call(void);
+ASC_API void asc_trace_end_call(const asc_traced_call *call);
 /* Adds a span of this thread, when a trace is on. */
 ASC_API void asc_trace_add_span(uint32_t kind, const char *name, uint64_t start_ns, uint64_t end_ns);
 

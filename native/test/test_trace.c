@@ -114,6 +114,43 @@ static found trace_of(asc_model *model, const char *folder, int number, const as
     return f;
 }
 
+#define CALLS 500
+
+/* Calls beside models: of two shapes, one of them failing. */
+static void *launch(void *arg) {
+    int *recorded = arg;
+    for (int i = 0; i < CALLS; i++) {
+        asc_tensor operands[] = {{.dims = {4, 1 + i % 2}, .dtype = ASC_FLOAT32, .rank = 2},
+                                 {.dtype = ASC_UNDEFINED},
+                                 {.dims = {4, 1}, .dtype = ASC_FLOAT32, .rank = 2}};
+        asc_traced_call call = {"aclnnAny", "any", "Any", operands, 2, 1, 8, i % 2 ? ASC_E_RUN : ASC_OK};
+        if (!asc_trace_begin_call()) continue;
+        asc_trace_end_call(&call);
+        ++*recorded;
+    }
+    return NULL;
+}
+
+static found trace_of_calls(const char *folder, int number, const asc_trace_options *options) {
+    pthread_t threads[THREADS];
+    int recorded[THREADS] = {0}, all = 0;
+    char path[200];
+    asc_status status;
+    launch(&all);
+    CHECK(all == 0); /* nothing is on */
+    CHECK(asc_trace_start(folder, options, &status) == ASC_OK);
+    for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, launch, &recorded[i]);
+    for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
+    for (int i = 0; i < THREADS; i++) all += recorded[i];
+    CHECK(all == THREADS * CALLS);
+    asc_trace_stop(&status);
+    snprintf(path, sizeof path, "%s/ascend_ep.%d.%d.trace", folder, (int)getpid(), number);
+    found f = read_trace(path);
+    CHECK(f.whole && f.runs + f.lost == THREADS * CALLS);
+    unlink(path);
+    return f;
+}
+
 int main(void) {
     char folder[] = "/tmp/asc_trace_XXXXXX";
     uint64_t size;
@@ -131,6 +168,10 @@ int main(void) {
     CHECK(trace_of(m, folder, 3, &little).lost > 0);
     asc_trace_options mine = {.struct_bytes = sizeof mine, .thread = (uint32_t)syscall(SYS_gettid)};
     CHECK(trace_of(m, folder, 4, &mine).lost == 0);
+    f = trace_of_calls(folder, 5, &all);
+    CHECK(f.bounds == 2 && f.lost == 0);
+    f = trace_of_calls(folder, 6, &little);
+    CHECK(f.bounds == 2 && f.lost > 0);
     CHECK(run_all(m) == 0);
     asc_trace_add_span(ASC_SPAN_HOST, "nothing is on", 0, 1);
     CHECK(asc_trace_stop(&status) == ASC_OK);

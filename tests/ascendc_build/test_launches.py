@@ -8,19 +8,23 @@ from test_project import TWICE
 from ascend_ep.opbuild.kernels.launches import has_launches, rewritten, without_launchers
 from ascend_ep.opbuild.kernels.sources import Sources
 from ascend_ep.opbuild.kernels.units import source_program_units
+from ascend_ep.profiling.trace_file import read_trace
 
-CALL = "::asc_host::launcher(%s)([&](auto &&...asc_argument) { %s(asc_argument...); })"
+CALL = "::asc_host::launcher(%s)([&](auto &&...asc_argument) { %s(asc_argument...); }, ASC_NAME_OF(%s))"
 
 
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        ("add<<<8, nullptr, s>>>(x, y);", CALL % ("8, nullptr, s", "add") + "(x, y);"),
+        ("add<<<8, nullptr, s>>>(x, y);", CALL % ("8, nullptr, s", "add", "add") + "(x, y);"),
         (
             " k::f<half, 2> <<<f(a, b), 0, s >>> (x);",
-            " " + CALL % ("f(a, b), 0, s ", "k::f<half, 2> ") + " (x);",
+            " " + CALL % ("f(a, b), 0, s ", "k::f<half, 2> ", "k::f<half, 2>") + " (x);",
         ),
-        ("run_##op## _k\\\n <<<8, 0, s>>>(x);", CALL % ("8, 0, s", "run_##op## _k\\\n ") + "(x);"),
+        (
+            "run_##op## _k\\\n <<<8, 0, s>>>(x);",
+            CALL % ("8, 0, s", "run_##op## _k\\\n ", "run_##op## _k") + "(x);",
+        ),
     ],
 )
 def test_a_launch_becomes_a_call(text, wanted):
@@ -110,7 +114,14 @@ extern "C" __global__ __aicore__ void scaled(GM_ADDR x, GM_ADDR y, Scale scale) 
 """
 
 
-def test_a_program_calls_the_functions_that_build_files_make(run, tmp_path):
+def recorded(folder):
+    """What the traces in a folder have of launches: names and blocks."""
+    traces = [read_trace(path) for path in folder.glob("*.trace")]
+    return [(b.calls[0].name, b.threads) for t in traces for b in t.bounds if b.is_alone]
+
+
+def test_a_program_calls_the_functions_that_build_files_make(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("ASCEND_EP_PROFILE", str(tmp_path))
     (tmp_path / "scale.h").write_text("#pragma once\nstruct Scale { float factor; int n; };\n")
     (tmp_path / "kernels").mkdir()
     (tmp_path / "kernels/scaled.cpp").write_text(SCALED.replace('"scale.h"', '"../scale.h"'))
@@ -120,6 +131,7 @@ def test_a_program_calls_the_functions_that_build_files_make(run, tmp_path):
     assert status == 0, err
     assert "main.cpp, scaled.cpp" in out
     assert out.endswith("6 6\n")
+    assert recorded(tmp_path) == [("scaled", 1)]
 
 
 @pytest.mark.parametrize("used", ["threadIdx.x", "int(ST_L2CacheType::L2_CACHE_HINT_NORMAL_FV)", "1"])
@@ -131,8 +143,10 @@ def test_what_the_compiler_knows_without_a_header(used, tmp_path):
 
 MAIN = """
 #include <cstdio>
+#include "acl/acl.h"
 #include <vector>
 int main() {
+    if (aclInit(nullptr) != ACL_SUCCESS) return 1;
     std::vector<float> x(64, 1.5f), y(64);
     twice<<<1, nullptr, nullptr>>>((uint8_t *)x.data(), (uint8_t *)y.data(), 2.0f);
     std::printf("%g %g\\n", y[0], y[63]);
@@ -146,9 +160,12 @@ def test_a_program_launches_its_kernels(run, tmp_path, monkeypatch):
     text = TWICE.replace("    out.EnQue(b);\n", '    if (!std::getenv("WRONG")) out.EnQue(b);\n')
     assert text != TWICE
     source.write_text("#include <cstdlib>\n" + text + MAIN)
-    status, out, err = run("run", source)
+    with monkeypatch.context() as told:
+        told.setenv("ASCEND_EP_PROFILE", str(tmp_path))
+        status, out, err = run("run", source)
     assert status == 0, err
     assert out.endswith("3 3\n")
+    assert recorded(tmp_path) == [("twice", 1)]
     monkeypatch.setenv("WRONG", "1")
     status, _, err = run("run", source)
     assert status == 1

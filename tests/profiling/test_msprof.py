@@ -33,6 +33,8 @@ def test_application(small: Path, tmp_path: Path, capfd: pytest.CaptureFixture[s
     assert "9 kernel calls" in shown.out
     assert "--l2=on: there is nothing of it to record on a CPU" in shown.err
     (summary,) = tmp_path.glob("PROF_*/mindstudio_profiler_output/op_summary_*.csv")
+    saved = f"[INFO] Process profiling data complete. Data is saved in {summary.parents[1]}\n"
+    assert saved in shown.out  # scripts look for the folder there
     assert "aiv_ub_read_bw_vector(GB/s)" in summary.read_text()
     assert main(["msprof", "--export=on", f"--output={tmp_path}", "--type=db"]) == 0
     assert capfd.readouterr().out.strip().endswith(".db")

@@ -62,7 +62,7 @@ def launch_function(kernel: KernelFunction) -> str:
 extern "C" uint32_t aclrtlaunch_{kernel.name}({_parameters(kernel)}) {{
     if (aclrtSynchronizeStream(asc_stream) != ACL_SUCCESS) return 1;
     const auto run = [&](auto &&...asc_argument) {{ {kernel.name}(asc_argument...); }};
-    ::asc_host::launcher(asc_blocks)(run)({given});
+    ::asc_host::launcher(asc_blocks)(run, "{kernel.name}")({given});
     return 0;
 }}"""
 

@@ -29,9 +29,13 @@ def rewritten(text: str) -> str:
         start, opened, closed = found
         name, arguments = text[start:opened], text[opened + 3 : closed]
         parts += [text[at:start], f"::asc_host::launcher({arguments})([&](auto &&...asc_argument) {{ {name}("]
-        parts.append("asc_argument...); })")
+        parts.append(f"asc_argument...); }}, ASC_NAME_OF({_on_one_line(name)}))")
         at = closed + 3
     return "".join([*parts, text[at:]])
+
+
+def _on_one_line(name: str) -> str:
+    return re.sub(r"[\s\\]+", " ", name).strip()
 
 
 def without_launchers(text: str) -> str:

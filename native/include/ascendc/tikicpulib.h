@@ -37,5 +37,6 @@ inline void SetKernelMode(KernelMode mode) {
 
 #define ICPU_SET_TILING_KEY(key) (asc_cpu::tiling_key() = uint64_t(key))
 /* kernel(arguments...) on `blocks` cores. A fault ends the program with status 3. */
-#define ICPU_RUN_KF(kernel, blocks, ...) \
-    ::asc_host::launcher(uint32_t(blocks))([&](auto &&...asc_argument) { kernel(asc_argument...); })(__VA_ARGS__)
+#define ICPU_RUN_KF(kernel, blocks, ...)                                                             \
+    ::asc_host::launcher(uint32_t(blocks))([&](auto &&...asc_argument) { kernel(asc_argument...); }, \
+                                           #kernel)(__VA_ARGS__)

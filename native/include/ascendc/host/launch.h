@@ -11,6 +11,10 @@
 #include "../cpu/kernel.h"
 #include "kernel.h"
 
+/* Of libascendcl, where a program has it: a launch in the trace that msprof reads. */
+extern "C" __attribute__((weak)) int32_t asc_launch_begin(void);
+extern "C" __attribute__((weak)) void asc_launch_end(const char *kernel, uint32_t blocks, int32_t failed);
+
 namespace asc_host {
 
 static_assert(asc_cpu::LIBRARY_WORKSPACE == WORKSPACE_IN_FRONT);
@@ -125,12 +129,15 @@ inline const char *chip_of_programs() {
     return name ? name : ASC_CHIP_OF_PROGRAM;
 }
 
+/* The name of a kernel as a text, of one that a macro puts together too. */
+#define ASC_NAME_OF(...) #__VA_ARGS__
+
 /* name<<<blocks, l2, stream>>>(...) of a source: the launch in place, in a program's own memory. A fault ends the
  * program with status 3. */
 template <typename... Rest>
 inline auto launcher(uint32_t blocks, Rest &&...) {
-    return [blocks](auto kernel) {
-        return [blocks, kernel](auto &&...arguments) {
+    return [blocks](auto kernel, const char *name = "kernel") {
+        return [blocks, kernel, name](auto &&...arguments) {
             LaunchRequest request{};
             bool failed = false;
             request.blocks = blocks;
@@ -142,7 +149,9 @@ inline auto launcher(uint32_t blocks, Rest &&...) {
                 if (!advice) *static_cast<bool *>(to) = true;
             };
             request.to = &failed;
+            const bool recorded = asc_launch_begin && asc_launch_begin();
             Launch(request).run([&] { kernel(arguments...); });
+            if (recorded) asc_launch_end(name, blocks, failed);
             if (failed) std::exit(3);
         };
     };
