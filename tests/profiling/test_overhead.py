@@ -66,11 +66,31 @@ def test_the_sums_are_the_wall_time() -> None:
     assert min(gaps) < 0.03
 
 
-def test_bytes_are_those_of_the_plan() -> None:
-    session = products()
+#: Ends, steps, weights and the shape of x: products and convolutions whose packed weights have rows to spare.
+PACKED = {
+    "product": ("(float[7,33] x) => (float[7,41] y)", "y = MatMul(x, a)", {"a": (33, 41)}, (7, 33)),
+    "convolutions": (
+        "(float[1,3,9,9] x) => (float[1,7,9,9] y)",
+        "t = Conv<pads = [1, 1, 1, 1]>(x, a)  r = Relu(t)  y = Conv(r, b)",
+        {"a": (5, 3, 3, 3), "b": (7, 5, 1, 1)},
+        (1, 3, 9, 9),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ["plain", *PACKED])
+def test_bytes_are_those_of_the_plan(name: str) -> None:
+    """Each operand once; of a weight that is packed for its kernel what the bundle has, padding included."""
+    from weaknesses import parsed, weight
+
+    session, feed = products(), FEED
+    if name in PACKED:
+        given, steps, shapes, shape = PACKED[name]
+        weights = {n: weight(*dims) for n, dims in shapes.items()}
+        session = ascend_ep.InferenceSession(convert(parsed(f"{given} {{ {steps} }}", **weights)).to_bytes())
+        feed = {"x": np.ones(shape, np.float32)}
     with ascend_ep.profile() as recording:
-        session.run(None, FEED)
-    moved = recording.summary()["operators"][0]["bytes"]
+        session.run(None, feed)
     (partition,) = session.bundle.partitions
     operands = [
         value
@@ -78,7 +98,13 @@ def test_bytes_are_those_of_the_plan() -> None:
         for value in (*call.inputs, *call.outputs)
         if value is not None
     ]
-    assert moved == sum(4 * int(np.prod([int(d) for d in v.dims])) for v in operands)
+    bytes_of = {v: 4 * int(np.prod([int(d) for d in v.dims])) for v in operands}  # all are float32
+    uses = sum(v.kind == "weight" for v in operands) // len(session.bundle.weights)
+    stored = uses * sum(weight.size for weight in session.bundle.weights)
+    wanted = stored + sum(bytes_of[v] for v in operands if v.kind != "weight")
+    assert sum(row["bytes"] for row in recording.summary()["operators"]) == wanted
+    padded = stored > sum(bytes_of[v] for v in operands if v.kind == "weight")
+    assert padded == (name in PACKED)
 
 
 @pytest.mark.slow
