@@ -59,15 +59,13 @@ class Blocks {
    public:
     /* Runs body() for every block on a core with `ub` bytes of unified buffer. Throws the first Fault, naming its
      * block. */
-    template <typename F>
-    void run(uint32_t n, uint32_t ub, F body) {
+    void run(uint32_t n, uint32_t ub, ActionRef body) {
         Chip chip;
         chip.ub = ub;
         run(n, chip, Kernel::Vector, 1, body);
     }
     /* The same on a chip's cores. A mixed kernel's body runs once on the cube core and on each of its vector cores. */
-    template <typename F>
-    void run(uint32_t n, const Chip &chip, Kernel kernel, uint32_t ratio, F body) {
+    void run(uint32_t n, const Chip &chip, Kernel kernel, uint32_t ratio, ActionRef body) {
         const uint32_t per_block = kernel == Kernel::Mix ? 1 + ratio : 1;
         for (uint32_t i = 0; i < n * per_block; i++) add(i, n, per_block, kernel, ratio);
         ready_.assign(cores_.size(), nullptr);
@@ -76,7 +74,7 @@ class Blocks {
         const WayOut way_out;
         std::vector<std::thread> threads;
         for (uint32_t i = 0; i < cores_.size(); i++)
-            threads.emplace_back([this, i, &chip, &body] {
+            threads.emplace_back([this, i, &chip, body] {
                 std::jmp_buf beyond;
                 WayOut::beyond() = &beyond;
                 if (setjmp(beyond) == 0)
@@ -128,7 +126,7 @@ class Blocks {
         mine.seen[from] = std::max(mine.seen[from], time);
     }
     /* Lets other cores run until `condition` holds. */
-    void wait_until(const std::function<bool()> &condition, const char *what) {
+    void wait_until(ConditionRef condition, const char *what) {
         const uint32_t i = core().number;
         const Where where = place().where;
         if (condition()) return;
@@ -181,8 +179,7 @@ class Blocks {
     }
 
    private:
-    template <typename F>
-    void run_core(uint32_t i, const Chip &chip, F &body) {
+    void run_core(uint32_t i, const Chip &chip, ActionRef body) {
         try {
             wait(i);
             core().start(chip);
@@ -285,8 +282,8 @@ class Blocks {
 
     std::vector<std::unique_ptr<Core>> cores_;
     std::vector<std::unique_ptr<std::condition_variable>> turns_;
-    std::vector<std::function<bool()>> ready_;
-    std::vector<Where> places_; /* of their waits */
+    std::vector<ConditionRef> ready_; /* each held by the core that waits */
+    std::vector<Where> places_;       /* of their waits */
     /* Each core's time when it came to the last SyncAll, and to the one before: it may be further by now. */
     std::vector<uint32_t> arrivals_[2];
     std::vector<char> ended_;

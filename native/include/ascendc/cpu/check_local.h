@@ -1,6 +1,8 @@
 /* The checks of an operand in a core's memories: alignment, bounds, what was written, and the order of the pipes. */
 #pragma once
 
+#include <algorithm>
+
 #include "operand.h"
 
 namespace asc_cpu {

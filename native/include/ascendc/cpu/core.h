@@ -9,8 +9,8 @@
 
 #include <array>
 #include <deque>
-#include <functional>
 
+#include "callables.h"
 #include "global.h"
 #include "work.h"
 
@@ -58,7 +58,7 @@ struct Issued {
 struct Pending {
     Clock needs;
     uint32_t number;
-    std::function<void()> work;
+    Action work;
 };
 struct Flag {
     bool set = false;

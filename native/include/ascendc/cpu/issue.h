@@ -120,8 +120,8 @@ inline void count_banks(const Operand *operands, size_t n) {
 
 constexpr size_t MOST_PENDING = 4096;
 
-template <typename F>
-inline void later(pipe_t which, const Clock &needs, F &&work) {
+/* Does work once its pipe comes to it, which it moves there. */
+inline void later(pipe_t which, const Clock &needs, ActionRef work) {
     Core &c = core();
     const uint32_t pipe = index_of(which);
     if (pipe == 0) {
@@ -129,7 +129,7 @@ inline void later(pipe_t which, const Clock &needs, F &&work) {
         work();
         return;
     }
-    c.waiting[pipe].push_back({needs, c.issued[pipe], std::forward<F>(work)});
+    c.waiting[pipe].push_back({needs, c.issued[pipe], Action(work)});
     if (c.hasty) {
         c.hasty = false;
         c.force(pipe, c.issued[pipe]);
@@ -145,22 +145,25 @@ inline bool is_foreign(std::initializer_list<Operand> operands) {
     return false;
 }
 
+inline void issue_checked(pipe_t pipe, const char *name, Where where, std::initializer_list<Operand> operands,
+                          bool lanes, ActionRef work) {
+    if (is_foreign(operands)) return;
+    later(pipe, check(pipe, name, where, operands.begin(), operands.size(), lanes), work);
+}
 /* An instruction whose result takes every element that it reads. */
 template <typename F>
 inline void issue(pipe_t pipe, const char *name, Where where, std::initializer_list<Operand> operands, F &&work) {
-    if (is_foreign(operands)) return;
     if constexpr (CHECKED)
-        later(pipe, check(pipe, name, where, operands.begin(), operands.size(), false), std::forward<F>(work));
-    else
+        issue_checked(pipe, name, where, operands, false, work);
+    else if (!is_foreign(operands))
         work();
 }
 /* An elementwise instruction. */
 template <typename F>
 inline void issue_lanes(pipe_t pipe, const char *name, Where where, std::initializer_list<Operand> operands, F &&work) {
-    if (is_foreign(operands)) return;
     if constexpr (CHECKED)
-        later(pipe, check(pipe, name, where, operands.begin(), operands.size(), true), std::forward<F>(work));
-    else
+        issue_checked(pipe, name, where, operands, true, work);
+    else if (!is_foreign(operands))
         work();
 }
 

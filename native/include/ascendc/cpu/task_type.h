@@ -156,8 +156,7 @@ inline std::optional<TaskCores> &chosen_cores() {
 }
 
 /* Runs body() on the cores that the kernel asks for. begin() makes global memory as it was before the launch. */
-template <typename Begin, typename F>
-inline void run_on_its_cores(uint32_t n, const Chip &chip, Begin begin, F body) {
+inline void run_on_its_cores(uint32_t n, const Chip &chip, ActionRef begin, ActionRef body) {
     task() = {chosen_cores().value_or(default_cores(chip)), !chosen_cores()};
     for (bool again = true; again;) {
         again = false;

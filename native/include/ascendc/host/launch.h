@@ -25,8 +25,7 @@ class Launch {
    public:
     explicit Launch(const LaunchRequest &request) : request_(request) {}
 
-    template <typename F>
-    void run(F body) {
+    void run(asc_cpu::ActionRef body) {
         asc_cpu::tiling_key() = request_.key;
         asc_cpu::settings().strict = request_.strict;
         asc_cpu::settings().stop = request_.stop;

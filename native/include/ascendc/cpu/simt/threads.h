@@ -56,10 +56,8 @@ class Threads {
         for (auto &c : contexts_) ::munmap(c->stack, STACK);
     }
     /* Calls body() once for each thread, x fastest. Throws what it throws. */
-    template <typename F>
-    void run(const Dim3 &dims, F &&body) {
-        body_ = [](void *f) { (*static_cast<std::remove_reference_t<F> *>(f))(); };
-        argument_ = &body, dims_ = dims;
+    void run(const Dim3 &dims, ActionRef body) {
+        body_ = &body, dims_ = dims;
         next_ = ended_ = 0, total_ = uint32_t(dims.size());
         the_threads = dims;
         error_ = nullptr, ready_.clear(), waiting_.clear(), free_.clear();
@@ -135,7 +133,7 @@ class Threads {
             c.thread = next_++;
             become(c.thread);
             try {
-                body_(argument_);
+                (*body_)();
             } catch (...) {
                 error_ = std::current_exception();
             }
@@ -187,8 +185,7 @@ class Threads {
         std::sort(all.begin(), all.end(), [](const Context *a, const Context *b) { return a->thread < b->thread; });
     }
 
-    void (*body_)(void *) = nullptr;
-    void *argument_ = nullptr;
+    const ActionRef *body_ = nullptr;
     Dim3 dims_;
     uint32_t next_ = 0, ended_ = 0, total_ = 0;
     bool running_ = false;
