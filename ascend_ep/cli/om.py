@@ -203,6 +203,7 @@ def diff(given: argparse.Namespace) -> tuple[Found, str, bool]:
     from ascend_ep.runtime.session import is_bundle
 
     existing(given.model)
+    check_target(given.propose_keep_dtype or "", "--propose_keep_dtype")
     if is_bundle(given.model):
         fix = "ascend-om diff MODEL.onnx BUNDLE.om"
         raise AscendError("E40001", "the model comes first, then the bundle", where=given.model, fix=fix)

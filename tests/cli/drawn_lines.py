@@ -84,6 +84,8 @@ def draw(count: int, seed: int) -> Iterator[list[str]]:
         line = list(words)
         for _ in range(rng.choice((1, 1, 2))):
             _spoil(line, flags[words], rng)
+        if line[0] == "serve" and "--check" not in line:
+            line.append("--check")  # else it serves
         yield line
 
 
