@@ -150,7 +150,9 @@ def make_folder(folder: Path, mode: int = 0o777) -> None:
 
 
 def beside_of(target: Path) -> Path:
-    """A new hidden name in the folder of `target`, for what will be renamed over it."""
+    """A new hidden name in the folder of `target`, for what will be renamed over it. Raises OSError."""
+    if not target.name:  # "." or "/", a folder without a name of its own
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
     return target.with_name(f".{target.name[:_STEM]}.{os.getpid()}-{os.urandom(4).hex()}.part")
 
 

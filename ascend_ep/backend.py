@@ -16,13 +16,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import onnx
-from onnx.backend.base import Backend, BackendRep
 
-from ascend_ep.compiler.convert import convert
-from ascend_ep.compiler.convert_options import ConvertOptions
-from ascend_ep.compiler.partition_table import PartitionRow
 from ascend_ep.errors import AscendError
+from ascend_ep.extras import named
+
+with named():
+    import onnx
+    from onnx.backend.base import Backend, BackendRep
+
+    from ascend_ep.compiler.convert import convert
+    from ascend_ep.compiler.convert_options import ConvertOptions
+    from ascend_ep.compiler.partition_table import PartitionRow
 from ascend_ep.plan.writing.host_model import IR_VERSION
 from ascend_ep.provider.onnx_session import session as onnxruntime_session
 from ascend_ep.provider.options import check_options, precision_of, registry_of

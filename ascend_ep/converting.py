@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ascend_ep.errors import AscendError
-from ascend_ep.extras import lacking
+from ascend_ep.extras import named
 from ascend_ep.provider.report import Placement, Report
 
 if TYPE_CHECKING:
@@ -87,12 +87,10 @@ def convert(
     `self_check` as --self_check: compare with a float64 reference; None does so for small models.
     Raises AscendError, as ascend-atc prints it: E19010 names all unknown operators.
     """
-    try:
+    with named():
         from ascend_ep.cann.soc import find_soc
         from ascend_ep.compiler.convert import convert as run
         from ascend_ep.compiler.convert_options import ConvertOptions
-    except ModuleNotFoundError as error:
-        raise lacking(error) or error from None
     if soc_version:
         find_soc(soc_version)
     shapes, ranges = shapes_of(input_shape)
@@ -133,12 +131,10 @@ def _exported(program: Any) -> Source:
     """A program of torch.export as ONNX, our registered operators by their names."""
     import torch
 
-    try:
+    with named():
         from ascend_ep.frameworks.torch.torch_library import translations
 
         made = torch.onnx.export(program, dynamo=True, custom_translation_table=translations(), verbose=False)
-    except ModuleNotFoundError as error:
-        raise lacking(error) or error from None
     assert made is not None
     proto: Source = made.model_proto
     return proto

@@ -219,7 +219,9 @@ CODES: dict[str, Code] = {
     "E40007": Code("%s", "Feed the shapes that get_inputs() shows, with sizes that agree with each other."),
     "E40008": Code("%s", "Use smaller shapes, or raise the limit."),
     "E40009": Code("%s", 'Trust the library with `ascend-om trust`, or pass trust="sha256:...".'),
-    "E40010": Code("%s", "Install onnxruntime, or convert a model whose operators are all native."),
+    "E40010": Code(
+        "%s", 'pip install "ascend-ep[onnxruntime]", or convert a model whose operators are all native.'
+    ),
     "E40011": Code("%s", "Check the values fed to the model (indices, sizes)."),
     "E40012": Code("%s", "Report it with the bundle."),
     "E40013": Code("%s", "Feed data that make the shapes that the model declares, or remove these from it."),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -58,6 +60,20 @@ def lacking(error: BaseException) -> AscendError | None:
     if module not in NEEDED or not _imported_here(error.__traceback__):
         return None
     return without(module)
+
+
+@contextmanager
+def named(extra: str = "") -> Iterator[None]:
+    """Around imports, or a function that makes some. Raises AscendError E40020, which is a
+    ModuleNotFoundError, too, for a module that isn't installed: it names `extra`, which brings all that the
+    imports need, or the one that the module belongs to."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        found = lacking(error)
+        if found is not None and extra:
+            found = AscendError("E40020", EXTRAS[extra].who, error.name, f"ascend-ep[{extra}]")
+        raise found or error from None
 
 
 def without(module: str) -> AscendError:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ascend_ep.converting import Shapes, registry_of, shapes_of, source_of
-from ascend_ep.extras import lacking
+from ascend_ep.extras import named
 
 if TYPE_CHECKING:
     from ascend_ep.accuracy.quantization.quantized import Quantized
@@ -33,12 +33,10 @@ def quantize(
     `settings`: those of accuracy/quantization/settings.py: method, weight_bits, gptq, skip_layers and others.
     Raises AscendError.
     """
-    try:
+    with named():
         from ascend_ep.accuracy.keep_search import Accuracy
         from ascend_ep.accuracy.quantization.quantized import quantize as run
         from ascend_ep.accuracy.quantization.settings import Settings
-    except ModuleNotFoundError as error:
-        raise lacking(error) or error from None
     return run(
         source_of(model),
         data,

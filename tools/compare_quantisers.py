@@ -87,7 +87,7 @@ def of_tokens(size: str, length: int, calibration: int, count: int) -> Case:
     def of_class(label: int, seed: int) -> Sample:
         sample = bert.sample_inputs(size, 1, length, seed)
         ids = sample["input_ids"]
-        own = np.random.default_rng([label]).choice(ids.max(), 4)
+        own = np.random.default_rng([label]).choice(bert.SIZES[size].vocabulary, 4)
         rng = np.random.default_rng(seed)
         sample["input_ids"] = np.where(rng.random(ids.shape) < 0.5, rng.choice(own, ids.shape), ids)
         return sample

@@ -24,6 +24,10 @@ REQUIRED = {"numpy": (1, 26), "cffi": (1, 17)}
 RIVALS = ("onnxruntime", "onnxruntime-gpu", "onnxruntime-openvino", "onnxruntime-directml", "ort-nightly")
 
 
+#: What another extra brings as well, and much else does: alone it is no part of an installation.
+SHARED = ("protobuf",)
+
+
 @dataclass(frozen=True)
 class Check:
     name: str
@@ -88,7 +92,7 @@ def _extra(extra: str) -> Check:
     faults = [f"{c.name} {c.found}" for c in found if c.state != "good"]
     if not faults:
         return Check(extra, "good", ", ".join(f"{c.name} {c.found}" for c in found))
-    if all(c.found.startswith("not installed") for c in found):
+    if all(c.found.startswith("not installed") for c in found if c.name not in SHARED):
         return Check(extra, "note", f"not installed, for {purpose}", install)
     return Check(extra, "wrong", "; ".join(faults), install)
 

@@ -6,6 +6,7 @@ Exit status: 0, or 1 when something is wrong, with the coded error on stderr.
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import sys
 from collections.abc import Sequence
@@ -156,8 +157,9 @@ def run(given: argparse.Namespace) -> tuple[Found, str, bool]:
     results = dict(zip(names, session.run(names, feeds), strict=True))
     if given.output:
         try:
+            np.savez(made := io.BytesIO(), **results)  # a device or a pipe can't be written here and there
             with atomic_file.replacing(Path(given.output)) as file:
-                np.savez(file, **results)
+                file.write(made.getbuffer())
         except OSError as error:
             raise AscendError("E40002", f"can't write [{given.output}]: {error.strerror}") from error
     found = {"outputs": {name: _summary(value) for name, value in results.items()}}
@@ -203,6 +205,7 @@ def diff(given: argparse.Namespace) -> tuple[Found, str, bool]:
     from ascend_ep.runtime.session import is_bundle
 
     existing(given.model)
+    check_target(given.propose_keep_dtype or "", "--propose_keep_dtype")
     if is_bundle(given.model):
         fix = "ascend-om diff MODEL.onnx BUNDLE.om"
         raise AscendError("E40001", "the model comes first, then the bundle", where=given.model, fix=fix)

@@ -15,21 +15,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ray import serve
-from starlette.requests import Request as ProxyRequest
-from starlette.responses import Response as ProxyResponse
-
 from ascend_ep.errors import AscendError, did_you_mean
+from ascend_ep.extras import named
 
-from .http.budget import Budget
-from .http.message import Request, Response
-from .http.refused import refused
-from .http.router import Router
-from .http.v2 import V2
-from .refusals import internal
-from .repository.repository import Repository
-from .service import InferenceService
-from .settings import Limits, Settings
+with named("ray"):
+    from ray import serve
+    from starlette.requests import Request as ProxyRequest
+    from starlette.responses import Response as ProxyResponse
+
+    from .http.budget import Budget
+    from .http.message import Request, Response
+    from .http.refused import refused
+    from .http.router import Router
+    from .http.v2 import V2
+    from .refusals import internal
+    from .repository.repository import Repository
+    from .service import InferenceService
+    from .settings import Limits, Settings
 
 #: Arguments of `app` and their defaults: strings, as `serve run` has them, or numbers.
 DEFAULTS: dict[str, Any] = {

@@ -96,6 +96,7 @@ def test_no_compiler_is_a_note(
     ("there", "state"),
     [
         ({}, "note"),
+        ({"protobuf": "6.31"}, "note"),
         ({"onnx": "1.21.0"}, "wrong"),
         (
             {"onnx": "1.2", "onnx-ir": "1.0", "jsonschema": "5.0", "ml_dtypes": "0.5", "protobuf": "6.0"},

@@ -103,3 +103,39 @@ def test_a_package_behind_a_link_names_the_extra(tmp_path: Path) -> None:
     )
     assert 'pip install "ascend-ep[convert]"' in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("program", "extra"),
+    [
+        ("import ascend_ep.backend", "convert"),
+        ("import ascend_ep; ascend_ep.convert('m.onnx')", "convert"),
+        ("import ascend_ep; ascend_ep.quantize('m.onnx', [])", "convert"),
+        ("import ascend_ep.frameworks.torch", "torch"),
+        ("import ascend_ep.frameworks.torch.backend", "torch"),
+        ("import ascend_ep.serving.ray", "ray"),
+        ("import ascend_ep; ascend_ep.InferenceSession('m.onnx')", "onnxruntime"),
+        ("import ascend_ep.provider; ascend_ep.provider.session('m.onnx')", "onnxruntime"),
+    ],
+    ids=lambda value: value,
+)
+def test_a_program_is_told_the_extra(program: str, extra: str, tmp_path: Path) -> None:
+    """By what it ends with."""
+    (tmp_path / "m.onnx").write_bytes(b"")
+    code = BARE.format(absent=sorted(NEEDED)) + program
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False, timeout=60
+    )
+    last = done.stderr.rpartition("ascend_ep.errors.AscendError: ")[2]
+    assert re.match(r"E400[12]0: ", last), done.stderr
+    assert f'pip install "ascend-ep[{extra}]"' in last
+
+
+@pytest.mark.parametrize("call", ["register('Swish')", "compile(None)"])
+def test_pytorch_is_named_when_the_converter_is_there(call: str) -> None:
+    absent = ["torch", "onnxscript"]
+    code = f"{BARE.format(absent=absent)}import ascend_ep.frameworks.torch as t; t.{call}"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert 'pip install "ascend-ep[torch]"' in done.stderr.strip().splitlines()[-1]

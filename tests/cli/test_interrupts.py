@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,9 +14,12 @@ from typing import Any
 import onnx
 import pytest
 
+import _ascend_ep_start
 from ascend_ep.cli import atc, atc_files, om_bench
+from ascend_ep.cli.command import INTERRUPTED
 from ascend_ep.cli.om import main as om
 from ascend_ep.compiler.conversion import Conversion
+from ascend_ep.errors import AscendError
 
 LINE = "E43108: Interrupted: nothing was written.\n"
 MODEL = """<ir_version: 8, opset_import: ["": 17]> layer (float[N, 4] x) => (float[N, 4] y) { y = Neg(x) }"""
@@ -69,3 +74,28 @@ def test_all_other_commands(
     monkeypatch.setattr(command, "parse" if module == "serve" else "command_parser", interrupt)
     assert command.main([function]) == 130
     assert capsys.readouterr().err == LINE
+
+
+def test_a_command_that_is_still_imported() -> None:
+    """An import hook stands for the user, at the first module of the package."""
+    program = """
+import importlib.abc, os, signal, sys
+class Impatient(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "ascend_ep":
+            os.kill(os.getpid(), signal.SIGINT)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+import _ascend_ep_start
+sys.meta_path.insert(0, Impatient())
+_ascend_ep_start.om()"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (130, LINE)
+
+
+def test_the_line_is_said_once() -> None:
+    assert (str(AscendError("E43108")) + "\n", INTERRUPTED) == (
+        _ascend_ep_start.LINE,
+        _ascend_ep_start.INTERRUPTED,
+    )

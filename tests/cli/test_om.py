@@ -68,6 +68,13 @@ def test_run_on_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         np.testing.assert_allclose(np.load(folder / "y.npz")["y"], (x @ WEIGHT).T, rtol=0, atol=1e-5)
 
 
+def test_outputs_go_to_a_device(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where no place can be found again that was written before."""
+    (folder / "null").symlink_to("/dev/null")
+    status, _ = said(capsys, "run", folder / "m.om", "--dim", "N=1", "--output", folder / "null")
+    assert status == 0
+
+
 def test_run_on_random_inputs_of_a_given_size(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, found = said(capsys, "run", folder / "m.om", "--dim", "N=7")
     assert found["outputs"]["y"]["shape"] == [8, 7]  # type: ignore[index]

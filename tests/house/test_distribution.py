@@ -52,5 +52,6 @@ def test_requirements_can_be_read_and_extras_name_extras() -> None:
 
 
 def test_the_root_of_the_package_is_typed() -> None:
-    (package,) = SETTINGS["tool"]["scikit-build"]["wheel"]["packages"]
+    package, start = SETTINGS["tool"]["scikit-build"]["wheel"]["packages"]
     assert (ROOT / package / "py.typed").is_file()
+    assert {entry.partition(":")[0] for entry in SCRIPTS.values()} == {start}

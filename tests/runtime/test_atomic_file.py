@@ -155,3 +155,10 @@ def test_a_copy_has_the_mode_too(tmp_path: Path) -> None:
     source.chmod(0o700)
     atomic_file.copy(source, tmp_path / "copy")
     assert (tmp_path / "copy").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_folder_without_a_name_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in (".", "/"):
+        with pytest.raises(IsADirectoryError):
+            atomic_file.write(Path(name), "x")

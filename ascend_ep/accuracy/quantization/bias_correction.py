@@ -1,8 +1,10 @@
 """The mean by which a product's result moves when it is quantised, for each output channel, leaves its bias.
 
 Rounding of weights moves the mean of a channel, since activations have means themselves (Nagel et al. 2019).
-The shift is measured over the samples that calibrate, with the float model's activations. What few samples
-leave to chance is shrunk: by its variance beside that of the shifts of all channels.
+The shift is measured over the samples that calibrate, with the float model's activations. What still comes
+through the layers (noise before a Relu has a mean behind it) leaves the products that no other follows, by
+the activations of the quantised model. What few samples leave to chance is shrunk: by its variance beside
+that of the shifts of all channels.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from ascend_ep.graph.passes.rewire import add_constant, is_standard, only_consum
 from ascend_ep.opdef.registry import Registry
 
 from .choice import Product
-from .observe import Floats, Sample
+from .observe import Floats, Runner, Sample
 from .own_errors import results_beside
 
 
@@ -60,6 +62,35 @@ def own_shifts(
     for result, got, wanted in results_beside(float_model, cut, given, list(products), samples, registry):
         channel = -1 if products[result].is_matrix else 1
         found[result].extend(_means(got - wanted, channel))
+    estimates = {result: shift.estimate() for result, shift in found.items()}
+    return {result: shift for result, shift in estimates.items() if shift is not None}
+
+
+def last_products(graph: ir.Graph, products: Mapping[str, Product]) -> list[str]:
+    """The results of products on whose way to the outputs is no other."""
+    behind: dict[ir.Node, bool] = {}  # whether a product follows
+    inside = {product.node for product in products.values()}
+    for node in reversed(graph):
+        readers = [user for value in node.outputs for user, _ in value.uses()]
+        behind[node] = any(user in inside or behind.get(user, True) for user in readers)
+    return [result for result, product in products.items() if not behind[product.node]]
+
+
+def shifts_at_the_end(
+    float_model: onnx.ModelProto,
+    model: onnx.ModelProto,
+    products: Mapping[str, Product],
+    samples: Sequence[Sample],
+    registry: Registry | None,
+) -> dict[str, Floats]:
+    """Of each of these products, by its result, the shift of each channel in the whole quantised model."""
+    found = {result: _Shift() for result in products}
+    wanted, got = (Runner(proto, list(products), registry) for proto in (float_model, model))
+    for sample in samples if products else ():
+        before, now = wanted(sample), got(sample)
+        for result, product in products.items():
+            difference = np.asarray(now[result], np.float64) - np.asarray(before[result], np.float64)
+            found[result].extend(_means(difference, -1 if product.is_matrix else 1))
     estimates = {result: shift.estimate() for result, shift in found.items()}
     return {result: shift for result, shift in estimates.items() if shift is not None}
 

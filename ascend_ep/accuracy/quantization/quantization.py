@@ -19,7 +19,7 @@ from ascend_ep.errors import AscendError
 from ascend_ep.graph.naming import label
 from ascend_ep.opdef.registry import Registry
 
-from .bias_correction import own_shifts, take_off
+from .bias_correction import last_products, own_shifts, shifts_at_the_end, take_off
 from .choice import Product, choose, quantised_values
 from .insertion import quantise_values, quantise_weights
 from .observe import Array, Floats, Sample, Seen, count_elements, ranges_seen, second_moments, session_of
@@ -91,7 +91,16 @@ class Quantization:
 
     def model(self, kept: Sequence[str] = ()) -> onnx.ModelProto:
         """The quantised model; products of these names stay in float."""
-        return ir.to_proto(self._inserted(frozenset(kept), self._shifts)[0])
+        model, products = self._inserted(frozenset(kept), self._shifts)
+        proto = ir.to_proto(model)
+        ends = {result: products[result] for result in last_products(model.graph, products)}
+        if not ends or not self.settings.bias_correction:
+            return proto
+        more = shifts_at_the_end(self._smoothed, proto, ends, self._samples, self.registry)
+        # the own shift has left the bias of these results already, but for a MatMul's, which is an Add's
+        for result in (r for r in more if products[r].node.op_type != "MatMul"):
+            more[result] = more[result] + self._shifts.get(result, 0.0)
+        return ir.to_proto(self._inserted(frozenset(kept), self._shifts | more)[0])
 
     def measures(self, model: onnx.ModelProto, samples: Sequence[Sample]) -> dict[str, Measure]:
         """The floating outputs of a model of this one's inputs, in our runtime, against the float model's."""

@@ -9,7 +9,10 @@
 PyTorch is imported when something is registered.
 """
 
-from ascend_ep.frameworks.torch.exported import compile
-from ascend_ep.frameworks.torch.torch_library import register, translations
+from ascend_ep.extras import named
+
+with named("torch"):
+    from ascend_ep.frameworks.torch.exported import compile
+    from ascend_ep.frameworks.torch.torch_library import register, translations
 
 __all__ = ["compile", "register", "translations"]

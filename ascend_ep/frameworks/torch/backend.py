@@ -15,9 +15,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ascend_ep.errors import AscendError
-from ascend_ep.frameworks.torch.first_results import agree, objection
-from ascend_ep.frameworks.torch.graph_program import GraphProgram, Unsupported
-from ascend_ep.frameworks.torch.partitions import partitioned
+from ascend_ep.extras import named
+
+with named("torch"):
+    from ascend_ep.frameworks.torch.first_results import agree, objection
+    from ascend_ep.frameworks.torch.graph_program import GraphProgram, Unsupported
+    from ascend_ep.frameworks.torch.partitions import partitioned
 
 _log = logging.getLogger("ascend_ep.torch")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ascend_ep.errors import AscendError
+from ascend_ep.extras import named
 from ascend_ep.frameworks.torch.graph_program import Unsupported, converted
 from ascend_ep.frameworks.torch.tensors import array_of, tensor_of
 from ascend_ep.runtime.session import InferenceSession
@@ -57,6 +58,7 @@ def _inputs(exported: Any) -> list[str]:
     return [n for n in exported.graph_signature.user_inputs if isinstance(kinds.get(n), torch.Tensor)]
 
 
+@named("torch")
 def compile(exported: Any, *, search_seconds: float | None = None) -> CompiledProgram:
     """The program as a bundle in memory, to call or to save. `search_seconds`: how long schedules of each
     operator's code are tried; None: $ASCEND_EP_SEARCH.

@@ -8,6 +8,7 @@ from functools import cache, partial
 from typing import Any
 
 from ascend_ep.errors import AscendError
+from ascend_ep.extras import named
 from ascend_ep.frameworks.described import DOMAIN, ML_OPSET, OPSET
 from ascend_ep.frameworks.torch import equivalent_call, export, gradient_operator, tensors
 from ascend_ep.frameworks.torch.autograd import (
@@ -48,6 +49,7 @@ class _Registered:
 _registered: dict[str, _Registered] = {}
 
 
+@named("torch")
 def register(opdef: OpDef | str, namespace: str = NAMESPACE) -> Callable[..., Any]:
     """The definition, or the operator of this name in $ASCEND_CUSTOM_OPS, among the built-in ones or ONNX's
     own, as the function torch.ops.<namespace>.<name>: inputs, then attributes.
@@ -80,6 +82,7 @@ def registrable(opdef: OpDef) -> bool:
     return True
 
 
+@named("torch")
 def translations() -> dict[Any, Callable[..., Any]]:
     """What `torch.onnx.export(..., custom_translation_table=)` takes, for everything registered."""
     return {r.function.default: export.translation(r.opdef) for r in _registered.values()}  # type: ignore[attr-defined]

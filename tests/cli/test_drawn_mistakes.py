@@ -1,0 +1,148 @@
+"""Lines that nobody picked: whatever is mistyped, a command ends in time, with a code and no traceback.
+
+drawn_lines.py draws them. Each runs in a process of its own, in a fresh copy of the folder.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import re
+import shutil
+import signal
+import stat
+import sys
+import traceback
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from drawn_lines import GOOD, draw
+
+import ascend_ep
+
+MODULES = dict.fromkeys(words[0] for words in GOOD)
+#: A line's seconds; what waits for more than a mistake needs, hangs.
+SECONDS = 60
+MODEL = """<ir_version: 8, opset_import: ["": 17]>
+  layer (float[{rows}, 4] x) => (float[{rows}, 4] y) {{ h = {op}(x)  y = Neg(h) }}"""
+CODED = re.compile(r"\bE\d{5}\b|^ERROR: |^usage: |There is no code", re.MULTILINE)
+#: A user's program that ascend-ep run runs ends as Python ends it.
+RUNS_PROGRAMS = ("ep", "run")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("drawn") / "deep" / "user"
+    (made / "folder").mkdir(parents=True)
+    (made / "a b").mkdir()
+    for name, rows, op in (("m", "N", "Softmax"), ("s", "2", "Softmax"), ("unknown", "N", "MyThing")):
+        onnx.save(onnx.parser.parse_model(MODEL.format(rows=rows, op=op)), made / f"{name}.onnx")
+    bundle = ascend_ep.convert(str(made / "m.onnx")).save(made / "m").read_bytes()
+    middle = len(bundle) // 2
+    texts = {
+        "text.onnx": "hello",
+        "empty.onnx": "",
+        "bad.json": '{"op": "A",}',
+        "list.json": "[1]",
+        "good.json": json.dumps({"op": "A", "inputs": [{"name": "x"}], "outputs": [{"name": "y"}]}),
+        "baseline.json": "{}",
+        "bad.npy": "no",
+        "bad.npz": "PK",
+        "program.py": "print('ran')",
+    }
+    for name, text in texts.items():
+        (made / name).write_text(text)
+    shutil.copy(made / "m.onnx", made / "модель 模型.onnx")
+    shutil.copy(made / "m.onnx", made / "a b/m.onnx")
+    (made / "noise.bin").write_bytes(np.random.default_rng(0).bytes(3000))
+    (made / "flipped.om").write_bytes(bundle[:middle] + bytes([bundle[middle] ^ 1]) + bundle[middle + 1 :])
+    (made / "short.om").write_bytes(bundle[:500])
+    np.save(made / "objects.npy", np.array([{}], object))
+    np.save(made / "x64.npy", np.ones((2, 4)))
+    np.save(made / "x5.npy", np.ones((2, 5), np.float32))
+    np.save(made / "x.npy", np.ones((2, 4), np.float32))
+    with ascend_ep.profile() as recording:
+        ascend_ep.InferenceSession(str(made / "m.om")).run(None, {"x": np.ones((2, 4), np.float32)})
+    recording.export_msprof(made / "profile")
+    return made
+
+
+def devices(folder: Path) -> None:
+    """Devices to write to, which a command must not put a file in place of; where the tests may make them."""
+    for name, minor in (("null", 3), ("full", 7)):
+        try:
+            os.mknod(folder / name, stat.S_IFCHR | 0o666, os.makedev(1, minor))
+        except PermissionError:
+            (folder / name).symlink_to(f"/dev/{name}")
+
+
+def ended(line: list[str], folder: Path) -> tuple[int, str]:
+    """The status of a command's own process, less than 0 for a signal, and what it printed."""
+    output = folder.parent / "output"
+    child = os.fork()
+    if child == 0:
+        status = 250
+        try:
+            signal.alarm(SECONDS)
+            os.chdir(folder)
+            os.environ.update(HOME=str(folder.parent), XDG_CACHE_HOME=str(folder.parent / "cache"))
+            os.environ["XDG_CONFIG_HOME"] = str(folder.parent / "config")
+            file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            for number, target in enumerate((os.open(os.devnull, os.O_RDONLY), file, file)):
+                os.dup2(target, number)
+            for name, number in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
+                setattr(sys, name, os.fdopen(number, "w" if number else "r", errors="surrogateescape"))
+            try:
+                status = importlib.import_module(f"ascend_ep.cli.{line[0]}").main(line[1:])
+            except SystemExit as end:
+                status = end.code
+                if isinstance(status, str):
+                    print(status, file=sys.stderr)
+            except BaseException:
+                traceback.print_exc()
+                status = 1
+            sys.stdout.flush()
+            sys.stderr.flush()
+        finally:
+            os._exit(status if isinstance(status, int) else bool(status))
+    _, found = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(found), output.read_text(errors="replace")
+
+
+def objection(line: list[str], status: int, said: str) -> str:
+    if status < 0:
+        return f"ended by {signal.Signals(-status).name}"
+    if "Traceback (" in said and tuple(line[:2]) != RUNS_PROGRAMS:
+        return "a traceback"
+    if "E19999" in said:
+        return "an inner error"
+    if status and tuple(line[:2]) != RUNS_PROGRAMS and not CODED.search(said):
+        return "no code"
+    return ""
+
+
+def tried(count: int, seed: int, folder: Path, place: Path) -> list[str]:
+    """The lines that end badly, with what they print. They run in a copy of the folder, which stays the same
+    but for what commands write."""
+    for name in MODULES:
+        importlib.import_module(f"ascend_ep.cli.{name}")
+    found = []
+    for number, line in enumerate(draw(count, seed)):
+        own = place / str(number) / "deep" / "user"
+        shutil.copytree(folder, own)
+        devices(own)
+        status, said = ended(line, own)
+        why = objection(line, status, said)
+        shutil.rmtree(place / str(number))
+        if why:
+            found.append(f"{why}: {line!r}\n{said[-1500:]}")
+    return found
+
+
+@pytest.mark.parametrize("count", [60, pytest.param(1500, marks=pytest.mark.slow)])
+def test_no_line_ends_in_a_traceback(count: int, folder: Path, tmp_path: Path) -> None:
+    bad = tried(count, count, folder, tmp_path)
+    assert not bad, "\n\n".join(bad)
