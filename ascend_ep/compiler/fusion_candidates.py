@@ -10,7 +10,7 @@ from ascend_ep.opdef.fusion_rules import Rule
 from ascend_ep.plan.plan import Insn, NativePartition, Plan, Ref
 
 KINDS = {
-    **dict.fromkeys(("matmul", "conv", "attention", "attention_append"), Kind.PRODUCT),
+    **dict.fromkeys(("matmul", "conv", "conv_last", "attention", "attention_append"), Kind.PRODUCT),
     **dict.fromkeys(("rms_norm", "layer_norm", "softmax", "reduce"), Kind.ROWS),
     **dict.fromkeys(("copy", "transpose", "concat", "gather"), Kind.MOVE),
 }

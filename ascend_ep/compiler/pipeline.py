@@ -32,6 +32,7 @@ from .precision.precision_pass import apply_precision, is_needed
 from .rewrites.byte_binary import combine_bytes
 from .rewrites.byte_tables import tabulate_bytes
 from .rewrites.channels_last import lay_channels_last
+from .rewrites.conv_prologue import take_prologues
 from .rewrites.forward_copies import forward_copies
 from .rewrites.fuse_cache import fuse_caches
 from .rewrites.fuse_elementwise import fuse_elementwise
@@ -345,6 +346,13 @@ PLAN = Stage[OfPlan](
             needs="convolutions of few outputs, channels last",
             leaves="several neighbours of a line made at once",
             run=lambda w: join_neighbours(w.plan),
+        ),
+        OfPlan(
+            "take_prologues",
+            needs="convolutions as they will run",
+            leaves="what one alone reads, put together, scaled, shifted and limited, in its reading",
+            switch=FUSION_SWITCH.format("ConvPrologueFusionPass"),
+            run=lambda w: take_prologues(w.plan, w.ledger),
         ),
         OfPlan(
             "weigh_product_chains",

@@ -51,6 +51,7 @@ RULES: tuple[Rule, ...] = tuple(
         ("ElementwiseChain", KERNEL, "neighbouring elementwise calls -> one call"),
         ("GatedProducts", KERNEL, "two products of one input, and SwiGLU of them -> one call"),
         ("NormPrologue", KERNEL, "RMSNorm and the products that read it -> these products"),
+        ("ConvPrologue", KERNEL, "Concat, scale, shift and limits of what one Conv reads -> this Conv"),
         ("ProductChain", KERNEL, "a product of what a product made: weighed and shown, not fused"),
     )
 )

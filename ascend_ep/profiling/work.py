@@ -28,10 +28,13 @@ from ascend_ep.runtime.binding import lib
 #: Kernels whose operations are products: what a matrix unit does.
 CUBE = frozenset(
     {
-        *("matmul", "matmul_exact", "qmatmul", "conv", "conv_last", "conv_transposed_last", "conv_winograd"),
+        *("matmul", "matmul_exact", "qmatmul", "conv", "conv_last", "conv_joined"),
+        *("conv_transposed_last", "conv_winograd"),
         *("qconv", "recurrent"),
     }
 )
+#: The first operand of conv_joined that is an image behind X.
+FIRST_JOINED = lib.ASC_CONV_JOINED
 ATTENTIONS = frozenset({"attention", "attention_append"})
 #: Operators that a program launches itself: those of products with the place of the first matrix,
 #: convolutions, and attention.
@@ -191,6 +194,16 @@ def _convolution(params: Params[Dim], last: str, transposed: str) -> Callable[[K
     return work
 
 
+def _joined_convolution(call: KernelCall) -> Work:
+    """What is read is scaled, shifted and bounded once; its padding and what windows share aside."""
+    out = call.outputs[0]
+    images = [x for i, x in enumerate(call.inputs) if x is not None and (i == 0 or i >= FIRST_JOINED)]
+    channels = sum(x.dims[-1] for x in images)
+    taps, group = _taps(CONV_AXIS, CONV_LAST, call), _get(CONV_LAST, call, "group")
+    products = 2 * elements(out) * channels // group * taps
+    return Work(products=products, vector=4 * sum(map(elements, images)))
+
+
 def _attention(call: KernelCall) -> Work:
     q, out = _operand(call, 0), call.outputs[0]
     heads_last = _get(ATTENTION, call, "heads_last")
@@ -229,6 +242,7 @@ _BY_KERNEL: dict[str, Callable[[KernelCall], Work]] = {
     "qmatmul": _matmul,
     "conv": _convolution(CONV, "", "transposed"),
     "conv_last": _convolution(CONV_LAST, "channels_first", ""),
+    "conv_joined": _joined_convolution,
     "conv_winograd": _convolution(CONV_LAST, "channels_first", ""),
     "conv_transposed_last": _convolution(CONV_LAST, "channels_first", "1"),
     "qconv": _convolution(QCONV, "!x_last", ""),

@@ -80,7 +80,7 @@ typedef struct asc_conv_params {
     asc_conv_axis axes[];
 } asc_conv_params;
 
-/* conv_last, conv_transposed_last, conv_winograd: channels last. */
+/* conv_last, conv_joined, conv_transposed_last, conv_winograd: channels last. */
 typedef struct asc_conv_last_params {
     int64_t group;
     int64_t activation;
@@ -91,6 +91,14 @@ typedef struct asc_conv_last_params {
 typedef struct asc_conv_floats {
     double low, high; /* the bounds of ASC_ACTIVATION_CLIP; low: the slope of ASC_ACTIVATION_LEAKY_RELU */
 } asc_conv_floats;
+
+#define ASC_CONV_JOINED 6 /* operand of conv_joined: the first image behind X */
+
+/* conv_joined */
+typedef struct asc_conv_joined_floats {
+    double low, high;     /* as asc_conv_floats */
+    double x_low, x_high; /* bounds of what is read, maybe infinite */
+} asc_conv_joined_floats;
 
 /* qconv: of integers. */
 typedef struct asc_qconv_params {

@@ -126,7 +126,7 @@ typedef struct asc_tensor {
  * between products, norms and attention, convolutions with channels last that are transposed or of volumes, maxima of
  * bytes and tables of them; 10: HardSwish and LeakyRelu of sums, models of tables; 11: recurrent layers in bfloat16,
  * bfloat16 of convolutions that end in a function */
-#define ASC_READER_VERSION 11
+#define ASC_READER_VERSION 12
 #define ASC_ALIGN 64
 
 typedef struct asc_plan_header {

@@ -46,6 +46,8 @@ def kernel_reader(insn: Insn) -> int:
     """The first reader that has the kernel of an instruction, for its types and arguments."""
     if insn.native is not None:
         return 1
+    if insn.kernel == "conv_joined":
+        return 12
     if _is_of_11(insn):
         return 11
     return 10 if _is_of_10(insn) else 9 if _is_of_9(insn) else 1

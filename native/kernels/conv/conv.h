@@ -10,7 +10,7 @@
 #include "matmul/gemm.h"
 
 enum { DEPTH, HEIGHT, WIDTH, AXES };
-enum { CONV_X, CONV_W, CONV_BIAS, CONV_RESIDUAL };
+enum { CONV_X, CONV_W, CONV_BIAS, CONV_RESIDUAL, CONV_SCALE, CONV_SHIFT, CONV_MORE = ASC_CONV_JOINED };
 
 typedef struct conv {
     int x_last, y_last; /* whether the channels of X, Y (and the residual) come last */
@@ -32,6 +32,10 @@ typedef struct conv {
     int64_t held[AXES], first[AXES]; /* taps that the weights have, and the first of them that `kernel` counts */
     int64_t whole[AXES], begin[AXES], apart[AXES]; /* of Y: its extents; output o is its place begin + o apart */
     epilogue epilogue;                             /* addends of image 0, channel 0 */
+    /* of conv_joined: */
+    const asc_tensor *joined;   /* X, and from CONV_MORE on those whose channels follow; NULL: it is another kernel */
+    const float *scale, *shift; /* of each channel of all; NULL: none */
+    float x_low, x_high;
 } conv;
 
 /* Those with channels last have one of their own in the place of `transposed`. */
@@ -50,6 +54,9 @@ int32_t ASC_FN(conv_read)(const asc_call *call, int x_last, int y_last, conv *c)
 /* What prepare has found, of a call that runs: with its pointers. In prepare, those of what is only there in a run are
  * any but NULL. */
 conv ASC_FN(conv_at)(const asc_call *call, const conv *found);
+
+/* `count` pixels from one of the batch on as conv_joined reads them: c->depth floats or pairs of each (conv_join.c). */
+void ASC_FN(conv_join_pixels)(const conv *c, int64_t pixel, int64_t count, float *out);
 
 /* gemm pack functions: rows are (channel, tap), columns are output pixels; g->b is the group's first
  * input channel, g->source the conv. */

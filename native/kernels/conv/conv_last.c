@@ -12,6 +12,11 @@
  * floats: asc_conv_floats
  * Y may lie where the residual does.
  *
+ * conv_joined: conv_last of min(x_high, max(x_low, scale * J + shift)), where J are several images, X the first of
+ * them, one behind the other along the channels. Behind the residual it takes scale and shift (absent, or [C of all])
+ * and the other images, of X's type. X has channels last, and W isn't of channels apart. What is padded is 0. floats:
+ * asc_conv_joined_floats
+ *
  * conv_transposed_last: Y[o] sums X[i] W[k] over o = i stride + k - pad; one group, float32, no dilation, no stride
  * beyond the kernel. The taps of W, which conv_last has in their order, are those of the phases in turn
  * (conv_phases.c), each backwards.
@@ -25,6 +30,8 @@ static int32_t read_weights(const asc_call *call, conv *c) {
     c->depth = c->group_depth * c->groups;
     if (c->vnni2 && c->y_narrow && c->epilogue.activation == ASC_ACTIVATION_GELU)
         c->epilogue.activation = EPILOGUE_GELU_COARSE;
+    ASC_REQUIRE(call, !c->joined || (c->x_last && !conv_is_channelwise(c)),
+                "conv_joined: channels last, of which several are summed");
     ASC_REQUIRE(call, c->vnni2 == (w->dtype == ASC_BFLOAT16), "conv_last: pairs are of bfloat16");
     if (conv_is_channelwise(c)) {
         ASC_REQUIRE(
@@ -105,6 +112,7 @@ static int32_t read_transposed(const asc_call *call, conv *c) {
 }
 
 ASC_KERNEL_NOTE(conv_last, conv_last_note)
+ASC_KERNEL_NOTE(conv_joined, conv_last_note)
 ASC_KERNEL_NOTE(conv_transposed_last, conv_last_note)
 
 /* Chunks of rows, and of channels when rows are few. */
@@ -170,6 +178,14 @@ int32_t ASC_FN(conv_last_run)(const asc_call *call) {
     else
         run_dense(call, &c);
     return ASC_OK;
+}
+
+int32_t ASC_FN(conv_joined_prepare)(asc_call *call) {
+    return ASC_FN(conv_last_prepare)(call);
+}
+
+int32_t ASC_FN(conv_joined_run)(const asc_call *call) {
+    return ASC_FN(conv_last_run)(call);
 }
 
 int32_t ASC_FN(conv_transposed_last_run)(const asc_call *call) {

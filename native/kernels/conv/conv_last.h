@@ -29,7 +29,7 @@ conv ASC_FN(conv_largest_phase)(const conv *c);
 
 /* Whether a line of output pixels reads X as it lies, without padding. */
 static inline int conv_is_in_place(const conv *c) {
-    int in_place = conv_is_flat(c) && (!c->vnni2 || (c->x_narrow && c->in_channels % 2 == 0));
+    int in_place = conv_is_flat(c) && !c->joined && (!c->vnni2 || (c->x_narrow && c->in_channels % 2 == 0));
     for (int a = 0; a < AXES; a++) in_place = in_place && c->stride[a] == 1 && c->pad[a] == 0 && c->in[a] == c->out[a];
     return in_place;
 }

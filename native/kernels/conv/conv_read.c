@@ -33,12 +33,12 @@ static int is_extent(int64_t n) {
 
 static int32_t read_axes(const asc_call *call, conv *c) {
     const asc_tensor *x = &call->in[CONV_X], *y = &call->out[0];
-    int spatial = x->rank - 2;
+    int spatial = x->rank - 2, joined = call->n_in > CONV_SCALE;
     ASC_REQUIRE(call, spatial >= 1 && spatial <= AXES, "conv needs one to three spatial axes");
     ASC_REQUIRE(call, y->rank == x->rank, "conv: input and output have different ranks");
     ASC_REQUIRE(call,
                 call->n_ints == ASC_MEMBERS(asc_conv_params) + ASC_MEMBERS(asc_conv_axis) * spatial &&
-                    call->n_floats == ASC_MEMBERS(asc_conv_floats),
+                    call->n_floats == (joined ? ASC_MEMBERS(asc_conv_joined_floats) : ASC_MEMBERS(asc_conv_floats)),
                 "conv: wrong number of arguments");
     for (int a = 0; a < AXES; a++) c->in[a] = c->out[a] = c->kernel[a] = c->stride[a] = c->dilation[a] = 1;
     for (int i = 0; i < spatial; i++) {
@@ -67,11 +67,39 @@ static int32_t read_axes(const asc_call *call, conv *c) {
     return ASC_OK;
 }
 
+/* What of conv_joined is there in its prepare already; other kernels have no such operands. */
+static int32_t read_joined(const asc_call *call, conv *c) {
+    const asc_tensor *x = &call->in[CONV_X];
+    if (call->n_in <= CONV_SCALE) return ASC_OK;
+    for (int i = CONV_MORE; i < call->n_in; i++) {
+        const asc_tensor *more = &call->in[i];
+        ASC_REQUIRE(call, more->layout == ASC_LAYOUT_PLAIN && more->rank == x->rank,
+                    "conv_joined: images are plain, of one rank");
+        for (int d = 0; d + 1 < x->rank; d++)
+            ASC_REQUIRE(call, more->dims[d] == x->dims[d], "conv_joined: images differ beside their channels");
+        ASC_REQUIRE(call, asc_add_ok(c->in_channels, more->dims[x->rank - 1], &c->in_channels),
+                    "conv_joined: too many channels");
+    }
+    for (int i = CONV_SCALE; i <= CONV_SHIFT; i++) {
+        const asc_tensor *of = &call->in[i];
+        ASC_REQUIRE(call,
+                    !asc_has_input(call, i) ||
+                        (of->layout == ASC_LAYOUT_PLAIN && of->rank == 1 && of->dims[0] == c->in_channels),
+                    "conv_joined: scale and shift have a number for each channel");
+    }
+    const asc_conv_joined_floats *f = ASC_FLOATS_AS(asc_conv_joined_floats, call);
+    c->x_low = (float)f->x_low;
+    c->x_high = (float)f->x_high;
+    return ASC_OK;
+}
+
 static int32_t read_channels(const asc_call *call, conv *c) {
     const asc_tensor *x = &call->in[CONV_X], *y = &call->out[0];
     c->groups = conv_params(call)->group;
     c->in_channels = x->dims[channel_axis(x, c->x_last)];
     c->out_channels = y->dims[channel_axis(y, c->y_last)];
+    int32_t code = read_joined(call, c);
+    if (code) return code;
     ASC_REQUIRE(call, x->layout == ASC_LAYOUT_PLAIN && y->layout == ASC_LAYOUT_PLAIN, "conv: images are plain");
     ASC_REQUIRE(call, c->groups >= 1, "conv: group is at least 1");
     ASC_REQUIRE(call, c->in_channels % c->groups == 0 && c->out_channels % c->groups == 0,
@@ -119,6 +147,9 @@ conv ASC_FN(conv_at)(const asc_call *call, const conv *found) {
     c.x = call->in[CONV_X].data;
     c.weights = call->in[CONV_W].data;
     c.y = call->out[0].data;
+    c.joined = call->n_in > CONV_SCALE ? call->in : NULL;
+    c.scale = asc_has_input(call, CONV_SCALE) ? call->in[CONV_SCALE].data : NULL;
+    c.shift = asc_has_input(call, CONV_SHIFT) ? call->in[CONV_SHIFT].data : NULL;
     c.epilogue.bias.data = asc_has_input(call, CONV_BIAS) ? call->in[CONV_BIAS].data : NULL;
     c.epilogue.residual.data = asc_has_input(call, CONV_RESIDUAL) ? call->in[CONV_RESIDUAL].data : NULL;
     return c;

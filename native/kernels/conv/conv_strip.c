@@ -128,7 +128,9 @@ static void pair_pixels(const conv *c, int64_t pixel, int64_t count, float *out)
 static void copy_pixels(const conv *c, int64_t image, int64_t plane, int64_t row, int64_t column, int64_t count,
                         float *out) {
     int64_t at = (plane * c->in[HEIGHT] + row) * c->in[WIDTH] + column, channels = c->in_channels;
-    if (!c->x_last)
+    if (c->joined)
+        ASC_FN(conv_join_pixels)(c, image * c->in_size + at, count, out);
+    else if (!c->x_last)
         (c->vnni2 ? interleave_vnni2 : interleave)(c->x + image * channels * c->in_size + at, c->in_size, channels,
                                                    count, out);
     else if (c->vnni2)
@@ -180,8 +182,8 @@ static int reads_its_place(const conv *c) {
 }
 
 static void fill_pixels(const conv *c, int64_t pixel, int64_t count, float *strip) {
-    if (c->vnni2 && reads_its_place(c)) {
-        pair_pixels(c, pixel, count, strip);
+    if ((c->vnni2 || c->joined) && reads_its_place(c)) {
+        (c->joined ? ASC_FN(conv_join_pixels) : pair_pixels)(c, pixel, count, strip);
         return;
     }
     for (int64_t p = pixel; p < pixel + count; p++, strip += c->depth) {
