@@ -53,8 +53,11 @@ __simt_vf__ inline void all_but_one(__gm__ int32_t *y, uint32_t n) {
 __simt_vf__ inline void others(__gm__ int32_t *y) {
     if (threadIdx.x) y[threadIdx.x] = 1;
 }
+__SIMT_DEVICE_FUNCTIONS_DECL__ inline int32_t place() {
+    return int32_t(threadIdx.x);
+}
 __simt_vf__ inline void first_of_groups(__gm__ int32_t *y, int32_t width) {
-    y[threadIdx.x] = asc_shfl(int32_t(threadIdx.x), 0, width);
+    y[threadIdx.x] = __shfl(asc_shfl(place(), 0, width), 0, width);
 }
 
 /* Doubles what a copy brings, in the unified buffer. `waits`: with the flag between them. */
