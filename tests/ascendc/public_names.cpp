@@ -63,6 +63,9 @@ inline void queues(GM_ADDR x, TPipe &pipe) {
     (void)list.GetDataPtr<half>(0);
     ICachePreLoad(1);
     PRELOAD(8);
+    icache_preload(8);
+    assert(x != nullptr);
+    assert(x != nullptr, "no data for %u blocks", 8u);
     GetTPipePtr()->Reset();
     pipe.Destroy();
 }

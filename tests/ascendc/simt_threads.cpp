@@ -36,7 +36,9 @@ __simt_vf__ inline void histogram(__gm__ int32_t *bins, __gm__ int32_t *best, __
 }
 
 __simt_vf__ inline void divide(__gm__ uint32_t *y, __gm__ uint32_t *x, uint32_t magic, uint32_t shift) {
-    y[threadIdx.x] = Simt::UintDiv(x[threadIdx.x], magic, shift);
+    const uint32_t n = x[threadIdx.x], q = uint32_t((uint64_t(__umulhi(n, magic)) + n) >> shift);
+    const bool is_right = __umul64hi(~0ull, n) + (n != 0) == n && __mul64hi(-5, int64_t(n)) == (n ? -1 : 0);
+    y[threadIdx.x] = threadIdx.x % 2 ? Simt::UintDiv(n, magic, shift) : is_right ? q : ~0u;
 }
 
 /* Half of the threads never reach the barrier. */
