@@ -52,18 +52,20 @@ function(asc_write_forwarding_headers folder)
   foreach(part IN LISTS library_folders)
     foreach(name IN LISTS library_${part})
       list(APPEND to_kernel lib/${part}/${name}.h adv_api/${part}/${name}.h)
-      list(APPEND to_tiling tiling/${part}/${name}_tiling.h adv_api/${part}/${name}_tiling.h)
+      list(APPEND to_tiling tiling/${part}/${name}_tiling.h tiling/${part}/${name}_tiling_intf.h
+                  tiling/${name}/${name}_tiling.h adv_api/${part}/${name}_tiling.h)
     endforeach()
   endforeach()
-  foreach(name softmax logsoftmax softmaxgrad softmaxflash)
+  foreach(name logsoftmax softmaxgrad softmaxflash)
     list(APPEND to_tiling tiling/softmax/${name}_tiling.h tiling/softmax/${name}_tiling_intf.h)
   endforeach()
-  list(APPEND to_tiling tiling/broadcast/broadcast_tiling.h tiling/topk/topk_tiling.h)
+  list(APPEND to_tiling tiling/softmax/softmax_tiling_intf.h)
   list(APPEND to_matmul lib/matmul/matmul.h lib/matmul/matmul_intf.h lib/matrix/matmul/matmul.h
               lib/matrix/matmul/matmul_intf.h adv_api/matmul_intf.h adv_api/matmul/matmul.h
               adv_api/matmul/matmul_intf.h)
   list(APPEND to_matmul_tiling tiling/matrix/matmul_tiling.h tiling/matrix/matmul_tilingdata.h
               tiling/matmul/matmul_tiling.h tiling/matmul/matmul_tilingdata.h tiling/matrix/matmul_tiling_base.h
+              tiling/matmul/bmm_tiling.h
               adv_api/matmul/matmul_tiling.h adv_api/matmul/matmul_tilingdata.h tiling/matmul_tilingdata.h)
   foreach(name common_functions device_functions device_sync_functions device_atomic_functions device_warp_functions
           device_types math_functions vector_functions asc_fp16 asc_bf16)

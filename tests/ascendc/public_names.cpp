@@ -47,6 +47,9 @@ inline void queues(GM_ADDR x, TPipe &pipe) {
     DataCopyPad(r, g, {1, 20, 0, 0, 0}, {false, 0, 0, 0});
     DataCopyPad(r, g, {1, 20, 0, 0}, {false, 0, 0, 0});
     DataCopyPad(g, r, {1, 20, 0, 0, 0});
+    const DataCopyParams runs{1, 8, 0, 0};
+    DataCopy(r, g, runs, {});
+    DataCopyPad(r, g, runs, {});
     r.SetValue(0, part.GetValue(1));
     r.SetSize(64);
     r.SetShapeInfo(ShapeInfo(1, (const uint32_t[]){64}));
@@ -59,6 +62,10 @@ inline void queues(GM_ADDR x, TPipe &pipe) {
     ListTensorDesc list((__gm__ void *)x);
     (void)list.GetDataPtr<half>(0);
     ICachePreLoad(1);
+    PRELOAD(8);
+    icache_preload(8);
+    assert(x != nullptr);
+    assert(x != nullptr, "no data for %u blocks", 8u);
     GetTPipePtr()->Reset();
     pipe.Destroy();
 }
@@ -208,6 +215,7 @@ extern "C" __global__ __aicore__ void names(GM_ADDR x, GM_ADDR workspace, GM_ADD
     __gm__ float4 *four = (__gm__ float4 *)x;
     four[0] = make_float4(1.0f, float2{1, 2}.y, 0, float(matmul::CeilDiv(data.n, 32)));
     four[1] = float4{float(make_ulonglong4(1, 2, 3, 4).w), 0, 0, 0};
+    four[2] = float4{float(make_half2(half(1), half(2)).y), 0, 0, __shfl_down(1.0f, 1, 16)};
     (void)verbs;
     auto *numbers = (__ubuf__ float *)f.GetPhyAddr();
     vcmax(numbers, numbers, 1, 1, 1, 8, (Order_t)0b10);

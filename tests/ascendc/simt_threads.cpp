@@ -36,7 +36,9 @@ __simt_vf__ inline void histogram(__gm__ int32_t *bins, __gm__ int32_t *best, __
 }
 
 __simt_vf__ inline void divide(__gm__ uint32_t *y, __gm__ uint32_t *x, uint32_t magic, uint32_t shift) {
-    y[threadIdx.x] = Simt::UintDiv(x[threadIdx.x], magic, shift);
+    const uint32_t n = x[threadIdx.x], q = uint32_t((uint64_t(__umulhi(n, magic)) + n) >> shift);
+    const bool is_right = __umul64hi(~0ull, n) + (n != 0) == n && __mul64hi(-5, int64_t(n)) == (n ? -1 : 0);
+    y[threadIdx.x] = threadIdx.x % 2 ? Simt::UintDiv(n, magic, shift) : is_right ? q : ~0u;
 }
 
 /* Half of the threads never reach the barrier. */
@@ -53,8 +55,11 @@ __simt_vf__ inline void all_but_one(__gm__ int32_t *y, uint32_t n) {
 __simt_vf__ inline void others(__gm__ int32_t *y) {
     if (threadIdx.x) y[threadIdx.x] = 1;
 }
+__SIMT_DEVICE_FUNCTIONS_DECL__ inline int32_t place() {
+    return int32_t(threadIdx.x);
+}
 __simt_vf__ inline void first_of_groups(__gm__ int32_t *y, int32_t width) {
-    y[threadIdx.x] = asc_shfl(int32_t(threadIdx.x), 0, width);
+    y[threadIdx.x] = __shfl(asc_shfl(place(), 0, width), 0, width);
 }
 
 /* Doubles what a copy brings, in the unified buffer. `waits`: with the flag between them. */

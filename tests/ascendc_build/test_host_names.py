@@ -21,6 +21,11 @@ HOST = """
 #include "log/error_code.h"
 #include "platform/platform_ascendc.h"
 #include "register/op_def_registry.h"
+#include "tiling/activation/gelu_tiling_intf.h"
+#include "tiling/matmul/bmm_tiling.h"
+#include "tiling/rmsnorm/rmsnorm_tiling.h"
+#include "tiling/softmax/softmax_tiling.h"
+#include "tiling/softmax/softmaxflash_tiling_intf.h"
 #include "tiling/tiling_api.h"
 #include "util/math_util.h"
 #include "toolchain/slog.h"
@@ -43,6 +48,8 @@ static ge::graphStatus Tile(gert::TilingContext *context) {
     AscendC::TopKConfig config;
     config.algo = AscendC::TopKAlgo::RADIX_SELECT, config.sorted = false;
     AscendC::GetTopKMaxMinTmpSize(32, 1, 8, false, true, mode, true, ge::DT_FLOAT, config, most, least);
+    const gert::Stride *gaps = context->GetInputStride(0);
+    if (context->InputIsView(0) || (gaps != nullptr && gaps->GetStride(0) < 1)) return ge::GRAPH_FAILED;
     context->SetLocalMemorySize(4096);
     if (context->GetLocalMemorySize() != 4096) return ge::GRAPH_FAILED;
     static_assert(Ops::Base::CeilDiv(7, 2) == 4 && Ops::Base::CeilAlign(7, 4) == 8);
@@ -125,6 +132,9 @@ OP_ADD(Lists);
 """
 LISTS_KERNEL = """
 #include "kernel_operator.h"
+#ifndef __CCE__
+#error "kernels are read by the device's compiler"
+#endif
 using namespace AscendC;
 extern "C" __global__ __aicore__ void lists(GM_ADDR x, GM_ADDR factor, %s GM_ADDR workspace, GM_ADDR tiling) {
     TPipe pipe;

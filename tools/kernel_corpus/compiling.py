@@ -100,7 +100,8 @@ class Compiler:
     def _unit(self, file: KernelFile, sources: Sources) -> Unit:
         kernel = file.kernels[0]
         if sources.host:
-            _, host, operator = read_sources(sources, kernel.name, self.soc)
+            named = kernel.name if len(file.kernels) == 1 else ""  # of several the one that the operator has
+            kernel, host, operator = read_sources(sources, named, self.soc)
             if host is not None and operator is not None:
                 column = TypeColumn(operator.columns[0] if operator.columns else ())
                 made = host_assembly(sources, kernel, host, operator, [column]).kernels[0]

@@ -1,13 +1,15 @@
-"""In a process of its own: the call that a gen_data.py writes (input/*.bin, output/golden*.bin).
+"""In a process of its own: the call that a gen_data.py writes.
 
-Arguments: the script, and where to write. Files of bytes say neither type nor shape: while the script runs,
-each ndarray.tofile is observed.
+That is input/*.bin and output/golden*.bin, or inputs and then the output in the folder that it runs in, which its
+first argument is. Arguments: the script, and where to write. Files of bytes say neither type nor shape: while the
+script runs, each ndarray.tofile is observed.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -38,7 +40,7 @@ def main() -> None:
     for name in ("input", "output"):
         (into / name).mkdir()
     os.chdir(into)
-    sys.argv = [str(script)]
+    sys.argv = [str(script), "."]
     sys.path.insert(0, str(script.parent))
     np.random.seed(0)
     sys.setprofile(observe)
@@ -50,7 +52,8 @@ def main() -> None:
         assert (into / entry["file"]).stat().st_size == np.dtype(entry["dtype"]).itemsize * int(
             np.prod(entry["shape"])
         )
-    golden = [e for e in written if "golden" in e["file"] or e["file"].startswith("output")]
+    golden = [e for e in written if re.search("golden|target", e["file"]) or e["file"].startswith("output")]
+    golden = golden or written[1:][-1:]
     inputs = [e for e in written if e not in golden and "tiling" not in e["file"]]
     case = {"name": script.name, "inputs": inputs, "outputs": golden}
     (into / "cases.json").write_text(json.dumps([case] if golden else []), encoding="utf-8")

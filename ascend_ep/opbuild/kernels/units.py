@@ -73,6 +73,7 @@ class KernelUnit:
             '#include "host/launch.h"',
             *_implied_headers(self.file, folders),
             "#include <cmath>",
+            "#define __CCE__ 1",  # the device's compiler: programs' headers keep code from their host by it
             *_type_macros(self.column, self.tensors),
             *([self.tiling] if self.tiling else []),
             *([f"using AscTilingDefault = {self.tiling_class};"] if self.tiling_class else []),

@@ -24,7 +24,7 @@ inline void advise_on_block(uint32_t ub) {
     place().where = c.last_buffer;
     if (c.ub_most && c.copies >= 16 && uint64_t(c.ub_most) * 2 < ub)
         advise("AdviceBuffer", "make tiles larger", "%u of %u bytes of the unified buffer are used", c.ub_most, ub);
-    place().where = {};
+    place().where = Where::nowhere();
 }
 
 inline void advise_on_globals() {
@@ -35,7 +35,7 @@ inline void advise_on_globals() {
                    "tensor %s: %llu bytes are read of its %llu, each %.1f times", g.name, (unsigned long long)g.read,
                    (unsigned long long)g.bytes, double(g.read) / double(g.bytes));
     }
-    place().where = {};
+    place().where = Where::nowhere();
 }
 
 }  // namespace asc_cpu

@@ -69,7 +69,7 @@ class Blocks {
         const uint32_t per_block = kernel == Kernel::Mix ? 1 + ratio : 1;
         for (uint32_t i = 0; i < n * per_block; i++) add(i, n, per_block, kernel, ratio);
         ready_.assign(cores_.size(), nullptr);
-        places_.assign(cores_.size(), Where{});
+        places_.assign(cores_.size(), Where::nowhere());
         the_blocks() = this;
         const WayOut way_out;
         std::vector<std::thread> threads;
@@ -184,7 +184,7 @@ class Blocks {
             wait(i);
             core().start(chip);
             body();
-            place().where = {};
+            place().where = Where::nowhere();
             core().drain();
             if (CHECKED) {
                 check_flags();

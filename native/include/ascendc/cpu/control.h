@@ -98,6 +98,8 @@ inline void DataCacheCleanAndInvalid(const LocalTensor<T> &) {}
 template <typename T>
 inline void DataCachePreload(const GlobalTensor<T> &, int64_t) {}
 inline void ICachePreLoad(const int64_t) {}
+#define PRELOAD(length) AscendC::ICachePreLoad(length)
+#define icache_preload(length) AscendC::ICachePreLoad(length)
 inline int64_t GetICachePreloadStatus() {
     return 0;
 }

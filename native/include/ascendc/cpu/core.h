@@ -47,7 +47,7 @@ inline void merge(Clock &into, const Clock &from) {
 
 /* An instruction of a core, by its number in the core's log: where, what, and its number in its pipe. */
 struct Issued {
-    Where where;
+    Where where = Where::nowhere();
     const char *name;
     uint32_t number;
     uint8_t pipe;
@@ -63,7 +63,7 @@ struct Pending {
 struct Flag {
     bool set = false;
     Clock clock{};
-    Where where;
+    Where where = Where::nowhere();
 };
 
 enum class CoreKind : uint8_t { Any, Cube, Vector };
@@ -103,11 +103,11 @@ struct Core {
     /* For advice: copies to and from global memory, those of less than 512 bytes, elements that the scalar unit read,
      * bytes of the unified buffer in use at most. */
     uint64_t copies = 0, short_copies = 0, scalar_reads = 0;
-    Where short_copy, scalar_read, last_buffer;
+    Where short_copy = Where::nowhere(), scalar_read = Where::nowhere(), last_buffer = Where::nowhere();
     uint32_t ub_most = 0;
     /* Repeats of vector instructions that wait for a bank of the unified buffer, and the first such instruction. */
     uint64_t bank_waits = 0;
-    Where bank_wait;
+    Where bank_wait = Where::nowhere();
 
     uint64_t work[WORK_KINDS] = {};
 
@@ -119,7 +119,7 @@ struct Core {
 
     void start(const Chip &chip) {
         for (uint32_t s = 0; s < SPACES; s++) memory[s].start(Space(s), chip.of(Space(s)));
-        log.push_back({{}, "", 0, 0});
+        log.push_back({Where::nowhere(), "", 0, 0});
     }
     Memory &in(Space space) { return memory[size_t(space)]; }
     /* Empty memories, for a new TPipe. */

@@ -20,6 +20,7 @@ inline auto printable(T value) {
     else
         return value;
 }
+inline void print() {}
 template <typename... Values>
 inline void print(const char *format, Values... values) {
     if constexpr (sizeof...(values) == 0)
@@ -103,6 +104,9 @@ inline void trap() {
 #undef ASSERT
 /* Begins with a sign so that what lacks a semicolon before it goes on, as with the device's compiler. */
 #define ASSERT(...) +((__VA_ARGS__) ? 0 : asc_cpu::assertion_failed("(" #__VA_ARGS__ ")", asc_cpu::Where::here()))
+/* With a text or without, unlike the C library's. */
+#undef assert
+#define assert(condition, ...) static_cast<void>(ASSERT_MSG(condition, ##__VA_ARGS__))
 /* The text goes out before the kernel ends. */
 #define ASSERT_MSG(condition, ...) \
     +((condition)                  \

@@ -32,13 +32,22 @@ constexpr bool CHECKED = false;
 constexpr bool CHECKED = true;
 #endif
 
-/* A place in a kernel's source. */
-struct Where {
-    const char *file = nullptr;
-    int line = 0;
+/* A place in a kernel's source. Nothing in braces is one: it ends the parameters of instructions, and a kernel's `{}`
+ * is for the parameter before it. */
+class Where {
+   public:
+    const char *file;
+    int line;
     static constexpr Where here(const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
-        return {file, line};
+        return Where(Known(), file, line);
     }
+    static constexpr Where nowhere() { return Where(Known(), nullptr, 0); }
+
+   private:
+    struct Known {
+        explicit constexpr Known() = default;
+    };
+    constexpr Where(Known, const char *its_file, int its_line) : file(its_file), line(its_line) {}
 };
 
 /* A broken rule. `kind` is npuchk's name of it, `text` begins with it in brackets; `fix` is what to write instead;
@@ -48,7 +57,7 @@ struct Fault {
     char kind[16];
     char tensor[96];
     const char *fix;
-    Where where;
+    Where where = Where::nowhere();
     int64_t block;
     int64_t element;
     bool advice; /* worth telling, and no error */
@@ -75,7 +84,7 @@ inline std::vector<Fault> &faults() {
 
 /* The place and block that faults are reported for; issue() and Blocks keep them. */
 struct Place {
-    Where where;
+    Where where = Where::nowhere();
     int64_t block = -1;
 };
 inline Place &place() {

@@ -11,7 +11,7 @@ struct Event {
     uint32_t core, time, number;
     uint8_t pipe;
     bool scalar;
-    Where where;
+    Where where = Where::nowhere();
 };
 /* All events of a run; 0 stands for bytes that nothing wrote. */
 inline std::vector<Event> &events() {
@@ -28,7 +28,7 @@ struct Global {
     bool tracked;
     std::vector<uint32_t> stamps = {}; /* events, from the first write on */
     uint64_t read = 0;                 /* bytes that instructions have read of it */
-    Where reader = {};                 /* the last one */
+    Where reader = Where::nowhere();   /* the last one */
 
     /* Its bytes before the first SIMT threads that may write it. One that writes what is there can't be seen: of bytes
      * that are the same it is not known whether something wrote them. */

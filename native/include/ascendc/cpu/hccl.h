@@ -272,7 +272,7 @@ class Hccl {
         const char *name;
         std::vector<Piece> pieces;
         uint32_t repeat, committed = 0, waited = 0;
-        Where where;
+        Where where = Where::nowhere();
     };
 
     asc_cpu::HcclContext &begun(const char *name) {

@@ -26,13 +26,13 @@ struct Stride {
 class Lanes {
    public:
     /* count elements */
-    explicit Lanes(int64_t count, const char *name, Where w = {}) : count_(count), name_(name) {
+    explicit Lanes(int64_t count, const char *name, Where w = Where::nowhere()) : count_(count), name_(name) {
         if (count >= 0) return;
         asc_cpu::at(w);
         fail("ErrorParam", "%s of %lld elements", name, (long long)count);
     }
     /* count elements of a function of the library, which reads all of its sources before it writes */
-    static Lanes whole(int64_t count, const char *name, Where w = {}) {
+    static Lanes whole(int64_t count, const char *name, Where w = Where::nowhere()) {
         Lanes made(count, name, w);
         made.whole_ = true;
         return made;

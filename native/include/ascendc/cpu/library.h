@@ -53,7 +53,7 @@ inline void use_scratch(const LocalTensor<uint8_t> &scratch, uint64_t bytes, asc
     }                                                                                                               \
     template <typename T, bool isReuseSource = false, typename U = T>                                               \
     inline void name(const LocalTensor<T> &d, const LocalTensor<U> &x, const uint32_t n) {                          \
-        name<T, isReuseSource>(d, x, n, asc_cpu::Where{});                                                          \
+        name<T, isReuseSource>(d, x, n, asc_cpu::Where::nowhere());                                                 \
     }
 ASC_LIBRARY1(Sin, std::sin(double(a)))
 ASC_LIBRARY1(Cos, std::cos(double(a)))

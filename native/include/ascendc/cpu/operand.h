@@ -14,9 +14,9 @@ struct Buffer {
     Space space = Space::UB;
     bool input = false;
     uint32_t begin = 0, bytes = 0, owner = 0, part = 0;
-    Clock ready{};     /* at EnQue, or at FreeTensor */
-    Where where{};     /* of the last AllocTensor */
-    uint32_t user = 0; /* bytes of GetUserTag */
+    Clock ready{};                  /* at EnQue, or at FreeTensor */
+    Where where = Where::nowhere(); /* of the last AllocTensor */
+    uint32_t user = 0;              /* bytes of GetUserTag */
 };
 
 /* A buffer that is there as long as the core, whose tensors may outlive the TBuf or TQue that it is of. */

@@ -73,11 +73,6 @@ inline constexpr uint32_t CeilDivision(int32_t a, int32_t b) {
 
 }  // namespace AscendC
 
-#ifndef likely
-#define likely(condition) __builtin_expect(!!(condition), 1)
-#define unlikely(condition) __builtin_expect(!!(condition), 0)
-#endif
-
 /* The compiler's own, to which any others of these names are preferred: no call has what follows. */
 template <typename A, typename B, typename... Never, typename = std::enable_if_t<sizeof...(Never) == 0>>
 constexpr std::common_type_t<A, B> min(A a, B b, Never...) {

@@ -5,10 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#ifndef likely
-#define likely(x) __builtin_expect(!!(x), 1)
-#define unlikely(x) __builtin_expect(!!(x), 0)
-#endif
+#include "../base/branch_hints.h"
 
 namespace AscendC {
 

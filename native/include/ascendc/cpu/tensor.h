@@ -114,7 +114,7 @@ class LocalTensor {
     void operator=(const Expression<T> &value) { value.compute(*this, value.left, value.right); }
     template <typename S>
     void operator=(const Comparison<S> &value) {
-        Compare(*this, value.left, value.right, value.mode, value.left.GetSize(), asc_cpu::Where{});
+        Compare(*this, value.left, value.right, value.mode, value.left.GetSize(), asc_cpu::Where::nowhere());
     }
 
     LocalTensor operator[](Offset index) const {

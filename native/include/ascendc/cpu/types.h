@@ -31,6 +31,7 @@
 #define __simd_callee__
 #define __simd_vf__
 #define __simt_callee__
+#define __SIMT_DEVICE_FUNCTIONS_DECL__
 #define __simt_vf__
 #define __launch_bounds__(...)
 #ifndef LAUNCH_BOUND

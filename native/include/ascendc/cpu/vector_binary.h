@@ -36,12 +36,12 @@ namespace AscendC {
     template <typename T, bool isSetMask = true, typename U = T, typename V = T>                                       \
     inline void name(const LocalTensor<T> &dst, const LocalTensor<U> &src0, const LocalTensor<V> &src1,                \
                      const int32_t &count) {                                                                           \
-        name<T, isSetMask>(dst, src0, src1, count, asc_cpu::Where{});                                                  \
+        name<T, isSetMask>(dst, src0, src1, count, asc_cpu::Where::nowhere());                                         \
     }                                                                                                                  \
     template <typename T, bool isSetMask = true, typename U = T, typename V = T>                                       \
     inline void name(const LocalTensor<T> &dst, const LocalTensor<U> &src0, const LocalTensor<V> &src1, uint64_t mask, \
                      const uint8_t repeatTimes, const BinaryRepeatParams &repeatParams) {                              \
-        name<T, isSetMask>(dst, src0, src1, mask, repeatTimes, repeatParams, asc_cpu::Where{});                        \
+        name<T, isSetMask>(dst, src0, src1, mask, repeatTimes, repeatParams, asc_cpu::Where::nowhere());               \
     }
 
 ASC_SAME(Add, asc_cpu::plus(a, b))
@@ -79,7 +79,7 @@ ASC_BINARY(SubReluCast, binary, U, T, (typename U, typename T),
     template <typename T>                                                                         \
     inline Expression<T> operator sign(const LocalTensor<T> &left, const LocalTensor<T> &right) { \
         return {[](const LocalTensor<T> &to, const LocalTensor<T> &x, const LocalTensor<T> &y) {  \
-                    name(to, x, y, int32_t(to.GetSize()), asc_cpu::Where{});                      \
+                    name(to, x, y, int32_t(to.GetSize()), asc_cpu::Where::nowhere());             \
                 },                                                                                \
                 left, right};                                                                     \
     }

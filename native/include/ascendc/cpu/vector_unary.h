@@ -34,7 +34,7 @@ namespace AscendC {
     }                                                                                                                \
     template <typename T, bool isSetMask = true, typename U = T>                                                     \
     inline void name(const LocalTensor<T> &dst, const LocalTensor<U> &src, const int32_t &count) {                   \
-        name<T, isSetMask>(dst, src, count, asc_cpu::Where{});                                                       \
+        name<T, isSetMask>(dst, src, count, asc_cpu::Where::nowhere());                                              \
     }
 ASC_UNARY(Exp, std::exp(a))
 ASC_UNARY(Ln, std::log(a))
@@ -79,7 +79,7 @@ ASC_UNARY(Neg, asc_cpu::negative(a))
     template <typename T, bool isSetMask = true, typename U = T>                                                  \
     inline void name(const LocalTensor<T> &dst, const LocalTensor<U> &src, const asc_cpu::Same<T> &scalar,        \
                      const int32_t &count) {                                                                      \
-        name<T, isSetMask>(dst, src, scalar, count, asc_cpu::Where{});                                            \
+        name<T, isSetMask>(dst, src, scalar, count, asc_cpu::Where::nowhere());                                   \
     }
 ASC_SCALAR(Adds, asc_cpu::plus(a, b))
 ASC_SCALAR(Subs, asc_cpu::minus(a, b))

@@ -9,11 +9,6 @@
 #include "op_impl_registry.h"
 #include "tilingdata_base.h"
 
-#ifndef unlikely
-#define likely(condition) __builtin_expect(!!(condition), 1)
-#define unlikely(condition) __builtin_expect(!!(condition), 0)
-#endif
-
 /* Host files in this namespace use these unqualified. */
 namespace optiling {
 using std::map;

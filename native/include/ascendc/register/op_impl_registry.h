@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "../base/branch_hints.h"
 #include "../securec.h"
 #include "op_def.h"
 

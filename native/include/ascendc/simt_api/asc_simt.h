@@ -107,6 +107,26 @@ inline int32_t __clz(int32_t x) {
 inline int32_t __ffs(int32_t x) {
     return AscendC::Simt::Ffs(x);
 }
+inline int32_t __clzll(int64_t x) {
+    return AscendC::Simt::Clz(x);
+}
+inline int32_t __ffsll(int64_t x) {
+    return AscendC::Simt::Ffs(x);
+}
+/* The higher half of a product. */
+inline uint32_t __umulhi(uint32_t a, uint32_t b) {
+    return uint32_t(uint64_t(a) * b >> 32);
+}
+inline int32_t __mulhi(int32_t a, int32_t b) {
+    return int32_t(int64_t(a) * b >> 32);
+}
+inline uint64_t __umul64hi(uint64_t a, uint64_t b) {
+    return uint64_t(AscendC::Simt::uint128_t(a) * b >> 64);
+}
+inline int64_t __mul64hi(int64_t a, int64_t b) {
+    const uint64_t high = __umul64hi(uint64_t(a), uint64_t(b));
+    return int64_t(high - (a < 0 ? uint64_t(b) : 0) - (b < 0 ? uint64_t(a) : 0));
+}
 inline float rsqrtf(float x) {
     return AscendC::Simt::Rsqrt(x);
 }

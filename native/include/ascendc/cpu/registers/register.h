@@ -159,7 +159,7 @@ namespace Reg = MicroAPI;
 template <auto function, typename... Args>
 inline void VF_CALL(Args &&...args) {
     if (asc_cpu::core().apart && asc_cpu::core().kind == asc_cpu::CoreKind::Cube) return;
-    const asc_cpu::registers::Scope scope{asc_cpu::Where{}};
+    const asc_cpu::registers::Scope scope{asc_cpu::Where::nowhere()};
     function(args...);
 }
 

@@ -74,7 +74,7 @@ inline void add_operand(std::vector<Operand> &to, const T &argument) {
 /* Where the call stands, beside its number of threads. */
 struct Placed {
     Dim3 dims;
-    Where where;
+    Where where = Where::nowhere();
     Placed(const Dim3 &d, Where w = Where::here()) : dims(d), where(w) {}
     Placed(uint32_t x, uint32_t y = 1, uint32_t z = 1, Where w = Where::here()) : dims(x, y, z), where(w) {}
 };

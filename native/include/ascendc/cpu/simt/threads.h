@@ -45,7 +45,7 @@ struct Context {
     void *stack = nullptr;
     uint32_t thread = 0;
     Waits waits = Waits::No;
-    Where where{};
+    Where where = Where::nowhere();
     uint64_t brings = 0;
     WarpValues gets{};
 };

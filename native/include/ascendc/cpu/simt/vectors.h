@@ -34,3 +34,15 @@ ASC_VECTORS(long long, longlong)
 ASC_VECTORS(unsigned long long, ulonglong)
 ASC_VECTORS(float, float)
 #undef ASC_VECTORS
+struct half2 {
+    half x, y;
+};
+inline half2 make_half2(half x, half y) {
+    return {x, y};
+}
+struct bfloat16x2_t {
+    bfloat16_t x, y;
+};
+inline bfloat16x2_t make_bfloat162(bfloat16_t x, bfloat16_t y) {
+    return {x, y};
+}

@@ -51,29 +51,37 @@ inline uint32_t active(Where w) {
 
 }  // namespace asc_cpu::simt
 
-/* Under their names of AscendC::Simt and of C. `width`: lanes of a group that exchanges values, a power of two. */
-#define ASC_SHUFFLE(name, c_name, argument, ...)                                                                \
-    namespace AscendC::Simt {                                                                                   \
-    template <typename T>                                                                                       \
-    inline T name(T value, int32_t argument, int32_t width = 32, asc_cpu::Where w = asc_cpu::Where::here()) {   \
-        asc_cpu::at(w);                                                                                         \
-        asc_cpu::need_parameter(width > 0 && width <= 32 && (width & (width - 1)) == 0, #c_name,                \
-                                "width is a power of two, 32 at most");                                         \
-        return asc_cpu::simt::shuffled(value, w, [=](uint32_t lane) {                                           \
-            const uint32_t group = lane / uint32_t(width) * uint32_t(width), end = group + uint32_t(width);     \
-            (void)end, (void)group;                                                                             \
-            return uint32_t(__VA_ARGS__);                                                                       \
-        });                                                                                                     \
-    }                                                                                                           \
-    }                                                                                                           \
-    template <typename T>                                                                                       \
-    inline T c_name(T value, int32_t argument, int32_t width = 32, asc_cpu::Where w = asc_cpu::Where::here()) { \
-        return AscendC::Simt::name(value, argument, width, w);                                                  \
+/* Under their names of AscendC::Simt and of C, and those that CUDA's programs bring. `width`: lanes of a group that
+ * exchanges values, a power of two. */
+#define ASC_SHUFFLE(name, c_name, old_name, argument, ...)                                                        \
+    namespace AscendC::Simt {                                                                                     \
+    template <typename T>                                                                                         \
+    inline T name(T value, int32_t argument, int32_t width = 32, asc_cpu::Where w = asc_cpu::Where::here()) {     \
+        asc_cpu::at(w);                                                                                           \
+        asc_cpu::need_parameter(width > 0 && width <= 32 && (width & (width - 1)) == 0, #c_name,                  \
+                                "width is a power of two, 32 at most");                                           \
+        return asc_cpu::simt::shuffled(value, w, [=](uint32_t lane) {                                             \
+            const uint32_t group = lane / uint32_t(width) * uint32_t(width), end = group + uint32_t(width);       \
+            (void)end, (void)group;                                                                               \
+            return uint32_t(__VA_ARGS__);                                                                         \
+        });                                                                                                       \
+    }                                                                                                             \
+    }                                                                                                             \
+    template <typename T>                                                                                         \
+    inline T c_name(T value, int32_t argument, int32_t width = 32, asc_cpu::Where w = asc_cpu::Where::here()) {   \
+        return AscendC::Simt::name(value, argument, width, w);                                                    \
+    }                                                                                                             \
+    template <typename T>                                                                                         \
+    inline T old_name(T value, int32_t argument, int32_t width = 32, asc_cpu::Where w = asc_cpu::Where::here()) { \
+        return AscendC::Simt::name(value, argument, width, w);                                                    \
     }
-ASC_SHUFFLE(WarpShflSync, asc_shfl, source, group + uint32_t(source) % uint32_t(width))
-ASC_SHUFFLE(WarpShflUpSync, asc_shfl_up, delta, lane < group + uint32_t(delta) ? lane : lane - uint32_t(delta))
-ASC_SHUFFLE(WarpShflDownSync, asc_shfl_down, delta, lane + uint32_t(delta) >= end ? lane : lane + uint32_t(delta))
-ASC_SHUFFLE(WarpShflXorSync, asc_shfl_xor, mask, (lane ^ uint32_t(mask)) >= end ? lane : lane ^ uint32_t(mask))
+ASC_SHUFFLE(WarpShflSync, asc_shfl, __shfl, source, group + uint32_t(source) % uint32_t(width))
+ASC_SHUFFLE(WarpShflUpSync, asc_shfl_up, __shfl_up, delta,
+            lane < group + uint32_t(delta) ? lane : lane - uint32_t(delta))
+ASC_SHUFFLE(WarpShflDownSync, asc_shfl_down, __shfl_down, delta,
+            lane + uint32_t(delta) >= end ? lane : lane + uint32_t(delta))
+ASC_SHUFFLE(WarpShflXorSync, asc_shfl_xor, __shfl_xor, mask,
+            (lane ^ uint32_t(mask)) >= end ? lane : lane ^ uint32_t(mask))
 #undef ASC_SHUFFLE
 
 #define ASC_WARP_REDUCTION(name, c_name, ...)                                          \

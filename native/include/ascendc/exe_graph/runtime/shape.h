@@ -50,6 +50,19 @@ class Shape {
     int64_t dims_[kMaxDimNum] = {};
 };
 
+/* How many elements lie between neighbours of each dimension. */
+class Stride {
+   public:
+    Stride() = default;
+    Stride(std::initializer_list<int64_t> strides) : strides_(strides) {}
+    size_t GetDimNum() const { return strides_.GetDimNum(); }
+    int64_t GetStride(size_t i) const { return strides_.GetDim(i); }
+    int64_t operator[](size_t i) const { return strides_.GetDim(i); }
+
+   private:
+    Shape strides_;
+};
+
 /* The shape a tensor has in memory, and the one it had in the model. Here both are one. */
 class StorageShape {
    public:

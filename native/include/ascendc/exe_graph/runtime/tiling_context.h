@@ -17,6 +17,12 @@ class TilingContext : public ShapedContext {
     const StorageShape *GetDynamicInputShape(size_t place, size_t i) const {
         return asc_host::shape_of(node_->input(place, i));
     }
+    /* Inputs have no gaps: an operator's call packs those that have. */
+    bool InputIsView(size_t) const { return false; }
+    const Stride *GetInputStride(size_t) const { return nullptr; }
+    const Stride *GetOptionalInputStride(size_t) const { return nullptr; }
+    const Stride *GetRequiredInputStride(size_t) const { return nullptr; }
+    const Stride *GetDynamicInputStride(size_t, size_t) const { return nullptr; }
     const StorageShape *GetOutputShape(size_t i) const { return asc_host::shape_of(node_->output(i)); }
     TilingData *GetRawTilingData() { return &node_->tiling; }
     /* The tiling data as a structure, which it then has the size of; null where it has no room. */
