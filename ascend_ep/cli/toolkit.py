@@ -64,6 +64,19 @@ ENGINE_LIBRARIES = ("ascend_ge", "ge_runner", "ge_compiler", "graph", "fmk_parse
 OP_BUILD = ("tools/opbuild", "toolkit/tools/opbuild", "compiler/tools/opbuild")
 #: Folders of CANN's releases in which headers and libraries were.
 PARTS = ("runtime", "acllib", "fwkacllib", "compiler", "atc", "devlib")
+#: The toolkit by the paths that build files have under /usr/local/Ascend, if that is the folder.
+INSTALLED = (
+    "latest",
+    "ascend-toolkit",
+    "cann",
+    f"cann-{VERSION}",
+    "nnrt",
+    "nnae",
+    "driver",
+    # Whatever CPU the build file was written on.
+    "x86_64-linux",
+    "aarch64-linux",
+)
 #: Command -> module, and what comes first on its command line.
 COMMANDS = {
     "atc": ("ascend_ep.cli.atc",),
@@ -146,7 +159,7 @@ def make(folder: Path) -> Path:
                 _link(folder / libraries / f"lib{name}.so", PACKAGE / "lib" / "libascendcl.so")
             for name in ENGINE_LIBRARIES:
                 _link(folder / libraries / f"lib{name}.so", engine)
-    for name in ("latest", "ascend-toolkit", f"{machine}-linux"):
+    for name in (*INSTALLED, f"{machine}-linux", "lib64/driver", "lib64/common"):
         _link(folder / name, Path("."))
     _script(folder / "tools" / "ascendc" / "asc_launchers", ("ascend_ep.cli.launchers_tool",))
     _script(folder / "tools" / "ascendc" / "asc_compile", ("ascend_ep.cli.compile_tool",))

@@ -56,6 +56,24 @@ def test_a_build_file_finds_it(tmp_path: Path, capsys: pytest.CaptureFixture[str
         assert usage in done.stdout
 
 
+#: Below /usr/local/Ascend, as build files of programs have them.
+INSTALLED = (
+    "ascend-toolkit/set_env.sh",
+    "ascend-toolkit/latest/aarch64-linux/include/acl/acl.h",
+    "ascend-toolkit/latest/x86_64-linux/lib64/libascendcl.so",
+    "latest/runtime/lib64/stub/libascendcl.so",
+    "nnrt/latest/acllib/include/acl/acl.h",
+    "cann/include/acl/acl.h",
+    "driver/lib64/driver/libascend_hal.so",
+    "driver/lib64/common/libascend_hal.so",
+)
+
+
+def test_a_folder_that_stands_for_an_installation(tmp_path: Path) -> None:
+    assert main(["toolkit", str(tmp_path / "Ascend")]) == 0
+    assert [p for p in INSTALLED if not (tmp_path / "Ascend" / p).exists()] == []
+
+
 def test_again_and_never_over_another(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     assert main(["toolkit", str(ours)]) == 0
