@@ -136,6 +136,7 @@ def test_node_cases(python: Path, tmp_path: Path, option: str) -> None:
 MISTAKES = [
     (["--python", "nowhere/bin/python"], "[nowhere/bin/python] is no program"),
     (["--python", "/bin/false"], "lacks what the cases need"),
+    (["--python", sys.executable, "--suite", "nothing"], "--suite: [nothing] is no folder"),
     (["--python", sys.executable, "--cases", "nothing"], "--cases: [nothing] is no file"),
     (["--python", sys.executable, "--table", "nothing/t"], "--table: [nothing] is no folder"),
     (["--python", sys.executable, "--every", "0"], "--every: [0] is below 1"),
