@@ -1,6 +1,7 @@
-/* waits.c - `waits event`: a stream waits for an event of another stream that comes too late for
- * aclrtSetOpWaitTimeout. `waits notify`: streams of two devices take turns by notifications. `waits pageable`: copies
- * of memory that isn't page-locked are done when a stream had nothing else to do, and in order when it had. */
+/* waits.c - `waits reset`: a stream that waits for an event resets it before it is reached. `waits event`: a stream
+ * waits for an event of another stream that comes too late for aclrtSetOpWaitTimeout. `waits notify`: streams of two
+ * devices take turns by notifications. `waits pageable`: copies of memory that isn't page-locked are done when a stream
+ * had nothing else to do, and in order when it had. */
 #include <stdio.h>
 #include <string.h>
 #include <threads.h>
@@ -53,6 +54,25 @@ static int take_turns(void) {
     return 0;
 }
 
+/* The wait is for the recording before it, and the event can be used again. */
+static int reset_event(void) {
+    aclrtStream one, other;
+    aclrtEvent event;
+    aclrtCreateStream(&one);
+    aclrtCreateStream(&other);
+    aclrtCreateEvent(&event);
+    aclrtLaunchHostFunc(one, sleep_long, NULL);
+    aclrtLaunchHostFunc(one, note, "a");
+    aclrtRecordEvent(event, one);
+    aclrtStreamWaitEvent(other, event);
+    aclrtResetEvent(event, other);
+    aclrtLaunchHostFunc(other, note, "b");
+    aclrtSynchronizeStream(other);
+    aclrtSynchronizeStream(one);
+    printf("%s %d\n", order, aclrtSynchronizeEventWithTimeout(event, 100));
+    return 0;
+}
+
 static int copy_pageable(void) {
     aclrtStream stream;
     int *there, wrong = 0, seen = 0;
@@ -82,6 +102,7 @@ int main(int argc, char **argv) {
     aclInit(NULL);
     aclrtSetDevice(0);
     if (argc > 1 && !strcmp(argv[1], "notify")) return take_turns();
+    if (argc > 1 && !strcmp(argv[1], "reset")) return reset_event();
     if (argc > 1 && !strcmp(argv[1], "pageable")) return copy_pageable();
     aclrtCreateStream(&late);
     aclrtCreateStream(&waiting);
