@@ -5,6 +5,7 @@
 #include "acl/acl_rt.h"
 #include "context.h"
 #include "memory.h"
+#include "settings.h"
 
 /* ---- allocation ---------------------------------------------------------------------------------- */
 
@@ -242,10 +243,28 @@ static aclError now(aclError code, const copy *c) {
     return ACL_SUCCESS;
 }
 
+/* Memory that is neither a device's nor page-locked. */
+static bool pageable(const void *pointer) {
+    asc_acl_block block;
+    return !asc_memory_find(pointer, &block);
+}
+
+/* Whether a copy is done before its function returns, as a device does it with memory that isn't page-locked: programs
+ * go on as if it were there. A stream that has other work first keeps the order, and in checking mode nothing hides
+ * that a program doesn't wait. */
+static bool at_once(const copy *c, const asc_stream *stream) {
+    return c->value < 0 && !asc_get_settings()->check && (pageable(c->src) || pageable(c->dst)) &&
+           asc_queue_idle(stream->queue);
+}
+
 static aclError later(aclError code, const copy *c, aclrtStream stream) {
     asc_stream *found = NULL;
     if (code == ACL_SUCCESS) code = asc_stream_get(stream, &found);
     if (code != ACL_SUCCESS) return code;
+    if (at_once(c, found)) {
+        do_copy(c);
+        return ACL_SUCCESS;
+    }
     copy *kept = malloc(sizeof *kept);
     if (!kept) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     *kept = *c;
@@ -267,7 +286,7 @@ aclError aclrtMemcpyAsync(void *dst, size_t destMax, const void *src, size_t cou
     return later(check_copy(dst, destMax, src, count, kind, &c), &c, stream);
 }
 
-/* Real devices copy synchronously where memory isn't page-locked; here all of it can be copied by a stream. */
+/* Real devices copy synchronously where memory isn't page-locked; here a stream that has work copies that too. */
 aclError aclrtMemcpyAsyncWithCondition(void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind,
                                        aclrtStream stream) {
     ASC_ENTER();

@@ -97,13 +97,28 @@ void asc_op_bincount(asc_run *run) {
     asc_put(run, 3, made);
 }
 
-/* Positions of a sorted row before which v goes: of equal elements the first, or behind the last. */
-static int64_t position(const double *row, const int64_t *order, int64_t n, double v, bool right) {
+/* Whether element i of a comes before element k of b, or is equal to it: both float64, or both int64. */
+static bool before(tensor a, int64_t i, tensor b, int64_t k, bool or_equal) {
+    if (a.dtype == ASC_INT64) {
+        int64_t x = ((int64_t *)a.data)[i], y = ((int64_t *)b.data)[k];
+        return or_equal ? x <= y : x < y;
+    }
+    double x = ((double *)a.data)[i], y = ((double *)b.data)[k];
+    return or_equal ? x <= y : x < y;
+}
+
+/* What values and sorted rows are compared in: integers as they are, which float64 can't tell apart beyond 2^53. */
+static int32_t compared_in(tensor a, tensor b) {
+    return asc_is_float(a.dtype) || asc_is_float(b.dtype) ? ASC_FLOAT64 : ASC_INT64;
+}
+
+/* Positions of the sorted row of n from `start` before which element i of v goes: of equal elements the first, or
+ * behind the last. */
+static int64_t position(tensor rows, int64_t start, const int64_t *order, int64_t n, tensor v, int64_t i, bool right) {
     int64_t low = 0, high = n;
     while (low < high) {
         int64_t middle = (low + high) / 2;
-        double at = row[order ? order[middle] : middle];
-        if (right ? at <= v : at < v)
+        if (before(rows, start + (order ? order[middle] : middle), v, i, right))
             low = middle + 1;
         else
             high = middle;
@@ -113,7 +128,8 @@ static int64_t position(const double *row, const int64_t *order, int64_t n, doub
 
 /* sequence, self, outInt32, right, sorter, out: a row for all, or one for each of the other axes. */
 void asc_op_search(asc_run *run) {
-    tensor rows = asc_of(run, 0, ASC_FLOAT64), v = asc_of(run, 1, ASC_FLOAT64), made = asc_like(run, v, ASC_INT64);
+    int32_t type = compared_in(asc_in(run, 0), asc_in(run, 1));
+    tensor rows = asc_of(run, 0, type), v = asc_of(run, 1, type), made = asc_like(run, v, ASC_INT64);
     ASC_STOP_UNLESS(run, rows.rank >= 1, "a sequence has an axis");
     ASC_STOP_UNLESS(run, !asc_given_at(run, 4) || asc_elements(asc_in(run, 4)) == asc_elements(rows),
                     "the order is of other sequences");
@@ -123,18 +139,17 @@ void asc_op_search(asc_run *run) {
                     "a sequence for each row is needed");
     for (int64_t i = 0; i < asc_elements(v); i++) {
         int64_t row = rows.rank > 1 ? i / each * n : 0;
-        ((int64_t *)made.data)[i] = position((double *)rows.data + row, order ? order + row : NULL, n,
-                                             ((double *)v.data)[i], asc_int(run, 3) != 0);
+        ((int64_t *)made.data)[i] = position(rows, row, order ? order + row : NULL, n, v, i, asc_int(run, 3) != 0);
     }
     asc_put(run, 5, made);
 }
 
 /* self, boundaries, outInt32, right, out. */
 void asc_op_bucketize(asc_run *run) {
-    tensor v = asc_of(run, 0, ASC_FLOAT64), rows = asc_of(run, 1, ASC_FLOAT64), made = asc_like(run, v, ASC_INT64);
+    int32_t type = compared_in(asc_in(run, 0), asc_in(run, 1));
+    tensor v = asc_of(run, 0, type), rows = asc_of(run, 1, type), made = asc_like(run, v, ASC_INT64);
     ASC_STOP_UNLESS(run, rows.rank == 1, "boundaries have one axis, not %d", rows.rank);
     for (int64_t i = 0; i < asc_elements(v); i++)
-        ((int64_t *)made.data)[i] =
-            position(rows.data, NULL, rows.dims[0], ((double *)v.data)[i], asc_int(run, 3) != 0);
+        ((int64_t *)made.data)[i] = position(rows, 0, NULL, rows.dims[0], v, i, asc_int(run, 3) != 0);
     asc_put(run, 4, made);
 }

@@ -369,6 +369,17 @@ void asc_op_take(asc_run *run) {
     asc_put(run, 2, rows(run, x, 0, indices_of(run, asc_in(run, 1), asc_elements(x))));
 }
 
+/* self, index (of its elements in order), source, accumulate: over what is there, or added to it. */
+void asc_op_put(asc_run *run) {
+    tensor given = asc_in(run, 0), x = asc_flat(run, asc_copy(run, given, given.dtype));
+    tensor source = asc_flat(run, asc_of(run, 2, x.dtype)), index = asc_flat(run, asc_in(run, 1));
+    ASC_STOP_UNLESS(run, asc_elements(source) == asc_elements(index), "an index for each of %lld values is needed",
+                    (long long)asc_elements(source));
+    if (!asc_elements(index)) return;
+    tensor made = scattered(run, x, 0, indices_of(run, index, asc_elements(x)), source, asc_int(run, 3) ? 1 : 0);
+    asc_store(run, given, asc_reshape(run, made, given.rank, given.dims));
+}
+
 /* self, dim, index (numbers), value, then the output unless it is self. */
 void asc_op_index_fill_at(asc_run *run, int out) {
     tensor given = asc_in(run, 0), x = asc_copy(run, given, given.dtype);

@@ -89,6 +89,14 @@ void asc_op_reduce(asc_run *run, int op) {
     asc_put(run, out, a.n ? asc_reduce_axes(run, op, asc_cast(run, x, type), a.n, a.of) : x);
 }
 
+/* self, dims, keepdim, dtype, out: as if each NaN were 0. */
+void asc_op_sum_without_nan(asc_run *run) {
+    tensor x = asc_in(run, 0);
+    axes a = axes_at(run, 1, x.rank);
+    x = ASC_COMPUTE(run, wide(asc_in(run, 4).dtype), "a != a ? 0 : a", x);
+    asc_put(run, 4, a.n ? asc_reduce_axes(run, ASC_REDUCE_SUM, x, a.n, a.of) : x);
+}
+
 /* All, Any: self, dims, keepdim, out. */
 void asc_op_truth(asc_run *run, int is_all) {
     tensor x = asc_in(run, 0), t = asc_like(run, x, ASC_INT32);

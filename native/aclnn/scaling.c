@@ -21,9 +21,13 @@ void asc_op_unscale(asc_run *run) {
 /* currentScale, growthTracker, foundInf, growthFactor, backoffFactor, growthInterval, scale out, tracker out. */
 void asc_op_next_scale(asc_run *run) {
     tensor scale = asc_copy(run, asc_in(run, 0), ASC_FLOAT32), tracker = asc_copy(run, asc_in(run, 1), ASC_INT64);
+    tensor found = asc_f32(run, 2);
+    ASC_STOP_UNLESS(run, asc_elements(scale) == 1 && asc_elements(tracker) == 1 && asc_elements(found) == 1,
+                    "scale, tracker and foundInf have one element each, not %lld, %lld and %lld",
+                    (long long)asc_elements(scale), (long long)asc_elements(tracker), (long long)asc_elements(found));
     float *s = scale.data;
     int64_t *steps = tracker.data;
-    if (*(float *)asc_f32(run, 2).data != 0) {
+    if (*(float *)found.data != 0) {
         *s *= (float)asc_float(run, 4);
         *steps = 0;
     } else if (++*steps == asc_int(run, 5)) {

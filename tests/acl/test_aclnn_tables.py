@@ -141,6 +141,39 @@ def test_training_with_a_scaled_loss(device: Device) -> None:
         flag, out, tracker = whole(found.after()), empty(1), empty(1, dtype=np.int32)
         device.call("AmpUpdateScale", scale, steps, flag, 2.0, 0.5, 2, out, tracker)
         np.testing.assert_array_equal([out.after()[0], tracker.after()[0]], wanted)
+    with pytest.raises(Failed, match="have one element each, not 1, 1 and 0"):
+        device.call("AmpUpdateScale", scale, steps, whole(flag.whole[:0]), 2.0, 0.5, 2, out, tracker)
+
+
+def test_large_integers_find_their_bucket(device: Device) -> None:
+    """float64 can't tell 2^53 and 2^53 + 1 apart."""
+    bounds = np.array([2**53, 2**53 + 1, 2**53 + 2])
+    for right in (False, True):
+        device.call("Bucketize", whole(bounds), whole(bounds), False, right, out := empty(3, dtype=np.int64))
+        np.testing.assert_array_equal(out.after(), [0 + right, 1 + right, 2 + right])
+
+
+def test_sums_without_nan_and_angles(device: Device) -> None:
+    x = np.array([[1, np.nan, -2], [np.nan, np.nan, np.inf]], np.float32)
+    device.call("ReduceNansum", whole(x), (1,), False, 0, out := empty(2))
+    np.testing.assert_array_equal(out.after(), np.nansum(x, 1))
+    device.call("AngleV2", whole(x), angles := empty(2, 3))
+    np.testing.assert_array_equal(angles.after(), np.angle(x).astype(np.float32))
+
+
+def test_the_way_back_of_repeats(device: Device) -> None:
+    g, repeats, out = some(2, 6, 3), whole(np.array([1, 0, 3, 2])), empty(2, 4, 3)
+    device.call("RepeatInterleaveGrad", whole(g), repeats, 1, out)
+    parts = np.split(g, [1, 1, 4], axis=1)
+    close(out.after(), np.stack([part.sum(axis=1) for part in parts], axis=1))
+
+
+def test_values_are_put_at_places_in_order(device: Device) -> None:
+    at, values = np.array([5, -1, 5]), np.array([1, 2, 3], np.float32)
+    for add in (False, True):
+        device.call("InplacePut", x := whole(np.ones((2, 3), np.float32)), whole(at), whole(values), add)
+        np.testing.assert_array_equal(x.after()[0], [1, 1, 1])
+        assert x.after()[1, 2] == (7 if add else 3)
 
 
 def test_functions_of_numbers(device: Device) -> None:

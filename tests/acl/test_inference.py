@@ -77,6 +77,14 @@ def test_no_such_file(run: Runner) -> None:
     assert "145002" in run("infer.c", "none.om").err
 
 
+def test_an_event_is_reset_before_it_is_reached(run: Runner) -> None:
+    assert run("waits.c", "reset").out == "ab 0\n"
+
+
+def test_copies_of_memory_that_is_not_page_locked(run: Runner) -> None:
+    assert run("waits.c", "pageable").out == "0 200 7\n"
+
+
 def test_a_limit_of_waits_for_events(run: Runner) -> None:
     assert run("waits.c", "event").out == "0 107019 0 0\n"
 

@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -39,6 +40,12 @@ matmul_3d maxpool_2d_pads mod_broadcast not_2d pow_example roialign_aligned_fals
 """
 SINGLES = """
 abs add batchnorm_example ceil div_bcast floor matmul_2d mul_bcast neg_example reciprocal
+"""
+#: Of an older suite, whose operators the provider has kernels for; its data come with any wheel.
+OLDER, OLDER_WHEEL = "1.10.2", ("--python-version=36", "--only-binary=:all:")
+OLD_SINGLES = """
+averagepool_2d_ceil averagepool_2d_strides cast_DOUBLE_to_FLOAT16 reshape_extended_dims
+reshape_reordered_all_dims reshape_zero_dim transpose_all_permutations_3
 """
 CASES = {EXACT: GRAPHS.split(), SINGLE: SINGLES.split()}
 Program = Callable[..., str]
@@ -133,9 +140,42 @@ def test_node_cases(python: Path, tmp_path: Path, option: str) -> None:
     assert done.stdout == f"{len(CASES[option])} agrees\n", done.stdout + done.stderr[-2000:]
 
 
+@pytest.fixture(scope="module")
+def older_suite() -> Path:
+    """The folder of the cases of ONNX 1.10."""
+    folder = cache_path() / f"onnx-{OLDER}"
+    found = folder / "onnx" / "backend" / "test" / "data" / "node"
+    if not found.is_dir():
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", *OLDER_WHEEL]
+        done = subprocess.run(
+            [*command, f"--dest={folder}", f"onnx=={OLDER}"], capture_output=True, text=True, timeout=600
+        )
+        if done.returncode:
+            pytest.skip(f"no registry gives onnx {OLDER}: {done.stderr.strip().splitlines()[-1:]}")
+        (wheel,) = folder.glob("*.whl")
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(folder)
+        wheel.unlink()
+    return found
+
+
+@pytest.mark.slow
+def test_node_cases_of_older_operators(python: Path, older_suite: Path, tmp_path: Path) -> None:
+    (tmp_path / "cases").write_text("\n".join(f"test_{name}" for name in OLD_SINGLES.split()))
+    command = [sys.executable, str(ROOT / "tools" / "run_onnxruntime_cann"), "--python", str(python)]
+    done = subprocess.run(
+        [*command, "--suite", str(older_suite), "--cases", str(tmp_path / "cases"), SINGLE],
+        capture_output=True,
+        text=True,
+        timeout=1500,
+    )
+    assert done.stdout == f"{len(OLD_SINGLES.split())} agrees\n", done.stdout + done.stderr[-2000:]
+
+
 MISTAKES = [
     (["--python", "nowhere/bin/python"], "[nowhere/bin/python] is no program"),
     (["--python", "/bin/false"], "lacks what the cases need"),
+    (["--python", sys.executable, "--suite", "nothing"], "--suite: [nothing] is no folder"),
     (["--python", sys.executable, "--cases", "nothing"], "--cases: [nothing] is no file"),
     (["--python", sys.executable, "--table", "nothing/t"], "--table: [nothing] is no folder"),
     (["--python", sys.executable, "--every", "0"], "--every: [0] is below 1"),

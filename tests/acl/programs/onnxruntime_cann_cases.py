@@ -1,7 +1,8 @@
 """Node cases of ONNX's suite through onnxruntime-cann: a JSON line for each name on standard input.
 
-Runs with the Python that has onnxruntime-cann, in the toolkit's environment; arguments are options of the
-provider, NAME=VALUE. A case that the provider doesn't take whole is "other": nothing falls back to the CPU.
+Runs with the Python that has onnxruntime-cann, in the toolkit's environment; arguments are the folder of the
+cases, and options of the provider, NAME=VALUE. A case that the provider doesn't take whole is "other":
+nothing falls back to the CPU.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ import onnx
 import onnxruntime
 from onnx import numpy_helper
 
-DATA = Path(onnx.__file__).parent / "backend" / "test" / "data"
 #: As onnx.backend.test compares, where a case says nothing else.
 RELATIVE, ABSOLUTE = 1e-3, 1e-7
 #: What onnxruntime says of a session, some of whose nodes no provider but the CPU's takes.
@@ -85,12 +85,13 @@ def run(folder: Path, options: dict[str, str], relative: float) -> tuple[str, st
 
 
 def main() -> None:
-    options = dict(word.partition("=")[::2] for word in sys.argv[1:])
+    cases, *words = sys.argv[1:]
+    options = dict(word.partition("=")[::2] for word in words)
     relative = float(options.pop("relative", RELATIVE))
     with tempfile.TemporaryDirectory() as place:
         for line in sys.stdin:
             name = line.strip()
-            result, why = run(DATA / "node" / name, {"dump_om_model": "0", **options}, relative)
+            result, why = run(Path(cases) / name, {"dump_om_model": "0", **options}, relative)
             print(json.dumps({"name": name, "result": result, "why": why[:600]}), flush=True)
         del place
 

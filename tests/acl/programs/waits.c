@@ -1,5 +1,7 @@
-/* waits.c - `waits event`: a stream waits for an event of another stream that comes too late for
- * aclrtSetOpWaitTimeout. `waits notify`: streams of two devices take turns by notifications. */
+/* waits.c - `waits reset`: a stream that waits for an event resets it before it is reached. `waits event`: a stream
+ * waits for an event of another stream that comes too late for aclrtSetOpWaitTimeout. `waits notify`: streams of two
+ * devices take turns by notifications. `waits pageable`: copies of memory that isn't page-locked are done when a stream
+ * had nothing else to do, and in order when it had. */
 #include <stdio.h>
 #include <string.h>
 #include <threads.h>
@@ -52,12 +54,56 @@ static int take_turns(void) {
     return 0;
 }
 
+/* The wait is for the recording before it, and the event can be used again. */
+static int reset_event(void) {
+    aclrtStream one, other;
+    aclrtEvent event;
+    aclrtCreateStream(&one);
+    aclrtCreateStream(&other);
+    aclrtCreateEvent(&event);
+    aclrtLaunchHostFunc(one, sleep_long, NULL);
+    aclrtLaunchHostFunc(one, note, "a");
+    aclrtRecordEvent(event, one);
+    aclrtStreamWaitEvent(other, event);
+    aclrtResetEvent(event, other);
+    aclrtLaunchHostFunc(other, note, "b");
+    aclrtSynchronizeStream(other);
+    aclrtSynchronizeStream(one);
+    printf("%s %d\n", order, aclrtSynchronizeEventWithTimeout(event, 100));
+    return 0;
+}
+
+static int copy_pageable(void) {
+    aclrtStream stream;
+    int *there, wrong = 0, seen = 0;
+    aclrtMalloc((void **)&there, sizeof *there, ACL_MEM_MALLOC_HUGE_FIRST);
+    for (int i = 1; i <= 200; i++) {
+        aclrtCreateStream(&stream);
+        aclrtMemcpyAsync(there, sizeof i, &i, sizeof i, ACL_MEMCPY_HOST_TO_DEVICE, stream);
+        aclrtMemcpy(&seen, sizeof seen, there, sizeof seen, ACL_MEMCPY_DEVICE_TO_HOST);
+        wrong += seen != i;
+        aclrtDestroyStream(stream);
+    }
+    int late = 7;
+    aclrtCreateStream(&stream);
+    aclrtLaunchHostFunc(stream, sleep_long, NULL);
+    aclrtMemcpyAsync(there, sizeof late, &late, sizeof late, ACL_MEMCPY_HOST_TO_DEVICE, stream);
+    aclrtMemcpy(&seen, sizeof seen, there, sizeof seen, ACL_MEMCPY_DEVICE_TO_HOST);
+    printf("%d %d", wrong, seen);
+    aclrtSynchronizeStream(stream);
+    aclrtMemcpy(&seen, sizeof seen, there, sizeof seen, ACL_MEMCPY_DEVICE_TO_HOST);
+    printf(" %d\n", seen);
+    return 0;
+}
+
 int main(int argc, char **argv) {
     aclrtStream late, waiting;
     aclrtEvent event;
     aclInit(NULL);
     aclrtSetDevice(0);
     if (argc > 1 && !strcmp(argv[1], "notify")) return take_turns();
+    if (argc > 1 && !strcmp(argv[1], "reset")) return reset_event();
+    if (argc > 1 && !strcmp(argv[1], "pageable")) return copy_pageable();
     aclrtCreateStream(&late);
     aclrtCreateStream(&waiting);
     aclrtCreateEvent(&event);
