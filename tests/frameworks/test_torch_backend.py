@@ -79,6 +79,28 @@ def test_training_steps_are_those_of_eager_pytorch() -> None:
     assert sum(r.bundles for r in reports()[before:]) >= 2
 
 
+def test_attention_has_eager_slopes_in_graphs_of_any_batch() -> None:
+    """PyTorch's decomposition of the forward operator doesn't give what its backward operator reads. The
+    second batch's forward graph gives sizes to the backward one."""
+    projection = torch.nn.Linear(8, 24)
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        q, k, v = projection(x).view(*x.shape[:2], 3, 2, 4).permute(2, 0, 3, 1, 4)
+        y = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return y.transpose(1, 2).reshape(x.shape) * x.shape[0]
+
+    compiled = torch.compile(function, backend=ascend)
+    before = len(reports())
+    for batch in (2, 3):
+        x = torch.randn(batch, 5, 8)
+        slopes = []
+        for way in (compiled, function):
+            loss = way(x).square().sum()
+            slopes.append(torch.autograd.grad(loss, list(projection.parameters())))
+        close(*slopes)
+    assert [(r.bundles, r.eager) for r in reports()[before:]] == [(1, {})] * 4
+
+
 def test_what_no_translation_is_known_of_stays_with_pytorch() -> None:
     swish = register("Swish")
 
