@@ -252,6 +252,21 @@ def test_faults_are_found_where_float32_loses_digits(left: float) -> None:
     assert hidden == (["none"] if left >= 5e-3 else [])
 
 
+def test_sums_of_nothing_may_be_as_far_off_as_pytorchs() -> None:
+    """As the slope of a key's bias: rounding alone, beside results that are none."""
+
+    def function(x: torch.Tensor) -> Any:
+        return x * 2, (x - x.mean(0)).sum(0)
+
+    x = torch.randn(999, 8)
+    part = make_fx(function)(x)
+    expected = part(x)
+    assert float(expected[1].abs().max()) > 0
+    assert not objection(part, (x,), (expected[0], expected[1] * -1.5), expected)
+    assert objection(part, (x,), (expected[0], expected[1] * 1000), expected)
+    assert objection(part, (x,), (expected[0] * 1.01, expected[1] * -1.5), expected)
+
+
 def test_what_rounding_hides_at_the_first_call_is_found_at_another(monkeypatch: pytest.MonkeyPatch) -> None:
     right = GraphProgram.__call__
     monkeypatch.setattr(GraphProgram, "__call__", lambda self, given: [y * 1.002 for y in right(self, given)])
