@@ -31,6 +31,7 @@ EXTRAS: dict[str, Extra] = {
         {"grpcio": (1, 66), "httptools": (0, 6), "msgspec": (0, 19), "prometheus-client": (0, 21)},
     ),
     "torch": Extra("PyTorch's side", {"torch": (2, 6)}),
+    "tensorflow": Extra("A TensorFlow model", {"tf2onnx": (1, 17)}),
     "ray": Extra("Ray's deployment", {"ray": (2, 40)}),
 }
 #: Distributions whose module has another name.
@@ -78,8 +79,13 @@ def named(extra: str = "") -> Iterator[None]:
 
 def without(module: str) -> AscendError:
     """E40020: `module`, a name of NEEDED, isn't installed."""
+    return AscendError("E40020", *of_module(module))
+
+
+def of_module(module: str) -> tuple[str, str, str]:
+    """What E40020 says of a name of NEEDED: who needs it, the module, what to install."""
     who, what = NEEDED[module]
-    return AscendError("E40020", who, module, what)
+    return who, module, what
 
 
 def _imported_here(trace: TracebackType | None) -> bool:

@@ -18,6 +18,7 @@ from ascend_ep.cli.atc_explain import FAILED, explain
 from ascend_ep.cli.atc_flags import BY_NAME
 from ascend_ep.cli.atc_help import help_text
 from ascend_ep.cli.atc_log import own_warnings, warn
+from ascend_ep.cli.atc_tensorflow import onnx_source
 from ascend_ep.cli.command import command, refused_by_system
 from ascend_ep.errors import AscendError
 from ascend_ep.extras import lacking
@@ -56,8 +57,9 @@ def run(given: dict[str, str], words: Sequence[str]) -> int:
         note_idle_flags(given)
         with own_warnings(given):
             check_cores(given)
-            with operator_cache(given):
-                remark = mode(given)(given, words)
+            work = mode(given)
+            with operator_cache(given), onnx_source(given) as source:
+                remark = work(source, words)
     except AscendError as error:
         print("...", FAILURE, failure_text(error), sep="\n")
         return FAILED

@@ -169,7 +169,7 @@ def require(given: Given, *names: str) -> None:
 
 
 def require_onnx(given: Given) -> None:
-    """--framework must be there, and be ONNX."""
+    """--framework must be there, and be ONNX, as TensorFlow models have become (atc_tensorflow.py)."""
     number = given.get("framework", "")
     if not number:
         raise AscendError("E10007", "framework", "0(Caffe) or 1(MindSpore) or 3(TensorFlow) or 5(Onnx)")

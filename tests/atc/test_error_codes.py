@@ -149,7 +149,7 @@ CASES: dict[str, tuple[list[str], str]] = {
         "The requied parameter [output] for ATC is empty. Another possible reason is that the value of some"
         ' parameters is not enclosed by quotation marks ("").',
     ),
-    "E10055": ([*M, "--framework=3"], "The operation is not supported. Reason: TensorFlow models"),
+    "E10055": ([*M, "--framework=1"], "The operation is not supported. Reason: MindSpore models"),
     "E10056": (
         [*M, "--precision_mode_v2=origin"],
         "Cannot configure both parameters [--precision_mode] and [--precision_mode_v2] simultaneously.",

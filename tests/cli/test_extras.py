@@ -31,6 +31,11 @@ def bare(module: str, *words: str) -> tuple[int, str]:
     ("module", "words", "extra"),
     [
         ("atc", ["--model=m.onnx", "--framework=5", "--output=m", "--soc_version=Ascend910B3"], "convert"),
+        (
+            "atc",
+            [f"--model={__file__}", "--framework=3", "--output=m", "--soc_version=Ascend910B3"],
+            "tensorflow",
+        ),
         ("op", ["explain", "Swish"], "convert"),
         ("op", ["build", "--prompt", "F(x) = 2 * x", "--output", "out"], "convert"),
         ("om", ["diff", "m.om", "m.onnx"], "convert"),
@@ -86,7 +91,7 @@ def test_extras_are_those_of_the_project() -> None:
             else:
                 asked[found[1]] = tuple(map(int, [*found[3].split("."), "0"][:2]))
         missing = asked.keys() - extra.packages.keys()
-        assert missing <= {"uvloop", "protobuf", "onnxscript"}
+        assert missing <= {"uvloop", "protobuf", "onnxscript", "tensorflow"}  # or tensorflow-cpu
         assert extra.packages == {n: v for n, v in asked.items() if n in extra.packages}
 
 

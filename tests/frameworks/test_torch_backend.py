@@ -79,6 +79,28 @@ def test_training_steps_are_those_of_eager_pytorch() -> None:
     assert sum(r.bundles for r in reports()[before:]) >= 2
 
 
+def test_attention_has_eager_slopes_in_graphs_of_any_batch() -> None:
+    """PyTorch's decomposition of the forward operator doesn't give what its backward operator reads. The
+    second batch's forward graph gives sizes to the backward one."""
+    projection = torch.nn.Linear(8, 24)
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        q, k, v = projection(x).view(*x.shape[:2], 3, 2, 4).permute(2, 0, 3, 1, 4)
+        y = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return y.transpose(1, 2).reshape(x.shape) * x.shape[0]
+
+    compiled = torch.compile(function, backend=ascend)
+    before = len(reports())
+    for batch in (2, 3):
+        x = torch.randn(batch, 5, 8)
+        slopes = []
+        for way in (compiled, function):
+            loss = way(x).square().sum()
+            slopes.append(torch.autograd.grad(loss, list(projection.parameters())))
+        close(*slopes)
+    assert [(r.bundles, r.eager) for r in reports()[before:]] == [(1, {})] * 4
+
+
 def test_what_no_translation_is_known_of_stays_with_pytorch() -> None:
     swish = register("Swish")
 
@@ -228,6 +250,21 @@ def test_faults_are_found_where_float32_loses_digits(left: float) -> None:
     (own,) = part(given[0][:, other], given[1][other], *given[2:], rest)
     hidden = [n for n, make in FAULTS.items() if not objection(part, (*given, rest), [make(own)], expected)]
     assert hidden == (["none"] if left >= 5e-3 else [])
+
+
+def test_sums_of_nothing_may_be_as_far_off_as_pytorchs() -> None:
+    """As the slope of a key's bias: rounding alone, beside results that are none."""
+
+    def function(x: torch.Tensor) -> Any:
+        return x * 2, (x - x.mean(0)).sum(0)
+
+    x = torch.randn(999, 8)
+    part = make_fx(function)(x)
+    expected = part(x)
+    assert float(expected[1].abs().max()) > 0
+    assert not objection(part, (x,), (expected[0], expected[1] * -1.5), expected)
+    assert objection(part, (x,), (expected[0], expected[1] * 1000), expected)
+    assert objection(part, (x,), (expected[0] * 1.01, expected[1] * -1.5), expected)
 
 
 def test_what_rounding_hides_at_the_first_call_is_found_at_another(monkeypatch: pytest.MonkeyPatch) -> None:

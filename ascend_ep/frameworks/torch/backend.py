@@ -18,6 +18,7 @@ from ascend_ep.errors import AscendError
 from ascend_ep.extras import named
 
 with named("torch"):
+    from ascend_ep.frameworks.torch import attention_training
     from ascend_ep.frameworks.torch.first_results import agree, objection
     from ascend_ep.frameworks.torch.graph_program import GraphProgram, Unsupported
     from ascend_ep.frameworks.torch.partitions import partitioned
@@ -79,7 +80,7 @@ def ascend(
         fw_compiler=compiled,
         bw_compiler=compiled,
         inference_compiler=frozen,
-        decompositions=_decompositions(),
+        decompositions=_decompositions(_is_trained(example_inputs)),
     )
     return backend(graph, example_inputs)
 
@@ -92,7 +93,14 @@ def _is_weight(value: Any) -> bool:
     return bool(static) and not value.is_inference()
 
 
-def _decompositions() -> dict[Any, Any]:
+def _is_trained(inputs: Sequence[Any]) -> bool:
+    """Whether AOTAutograd will make a backward graph."""
+    import torch
+
+    return torch.is_grad_enabled() and any(isinstance(t, torch.Tensor) and t.requires_grad for t in inputs)
+
+
+def _decompositions(trained: bool) -> dict[Any, Any]:
     """ATen's core operators. Normalisation by a batch's own statistics is taken apart too: torch.onnx's
     translation of it takes the running ones. So is what it has no translation of."""
     import torch
@@ -105,6 +113,7 @@ def _decompositions() -> dict[Any, Any]:
         **of_batch,
         aten.squeeze.dims: _squeezed,
         aten.copy.default: _copied,
+        **(attention_training.decompositions() if trained else {}),
     }
 
 

@@ -55,10 +55,12 @@ def converted(
 
 @dataclass(frozen=True)
 class Output:
-    """Where a result of a graph comes from: an output of the session, an input, or nothing."""
+    """Where a result of a graph comes from: an output of the session, an input, a size that the inputs' sizes
+    make, or nothing."""
 
     made: int | None = None
     passed: int | None = None
+    size: int | None = None
 
 
 class GraphProgram:
@@ -73,6 +75,7 @@ class GraphProgram:
         self.inputs = module.tensors
         self.outputs = module.outputs
         names = [f"x{i}" for i in range(len(self.inputs))]
+        self.sizes = module.sizes_graph()
         self.session: InferenceSession | None = None
         if any(o.made is not None for o in self.outputs):
             outputs = [f"y{i}" for i in range(module.count)]
@@ -87,10 +90,16 @@ class GraphProgram:
         if self.session is not None:
             fed = {name: array_of(arguments[place]) for place, name in self.fed}
             made = [tensor_of(y) for y in self.session.run(None, fed)]
-        return [
-            made[o.made] if o.made is not None else None if o.passed is None else arguments[o.passed]
-            for o in self.outputs
-        ]
+        sizes = self.sizes(*arguments) if self.sizes else ()
+
+        def result(output: Output) -> Any:
+            if output.made is not None:
+                return made[output.made]
+            if output.size is not None:
+                return sizes[output.size]
+            return None if output.passed is None else arguments[output.passed]
+
+        return list(map(result, self.outputs))
 
 
 class _Tensors:
@@ -104,6 +113,8 @@ class _Tensors:
         self.outputs: list[Output] = []
         self.examples: list[Any] = []
         self.free: list[dict[int, Any]] = []
+        self.graph = graph
+        self.sizes: list[Any] = []
         places = [n for n in graph.graph.nodes if n.op == "placeholder"]
         known: dict[Any, Any] = {}
         constants: dict[str, Any] = {}
@@ -124,6 +135,8 @@ class _Tensors:
                 if node.op == "get_attr":
                     constants[node.target] = getattr(graph, node.target)
                 known[node] = copy.node_copy(node, known.__getitem__)
+                if node.target is torch.ops.aten.view.default:  # strides of the parts' edges may be others
+                    known[node].target = torch.ops.aten.reshape.default
         self.count = self._give(copy, graph, places, known)
         self.module = torch.fx.GraphModule(_holder(constants), copy)
 
@@ -166,10 +179,36 @@ class _Tensors:
                 self.outputs.append(Output(passed=places.index(node)))
             elif isinstance(node, torch.fx.Node) and isinstance(node.meta["val"], torch.Tensor):
                 self.outputs.append(Output(made=made.setdefault(node, len(made))))
+            elif isinstance(node, int) or isinstance(node.meta["val"], int | torch.SymInt):
+                self.outputs.append(Output(size=len(self.sizes)))
+                self.sizes.append(node)
             else:
-                raise Unsupported(f"a result is {node}, not a tensor")
+                raise Unsupported(f"a result is {node}, neither a tensor nor a size")
         copy.output(tuple(known[n] for n in made))
         return len(made)
+
+    def sizes_graph(self) -> Any:
+        """What gives the sizes among the results from the graph's arguments; None if there are none."""
+        import torch
+
+        if not self.sizes:
+            return None
+        needed, left = set[Any](), [n for n in self.sizes if not isinstance(n, int)]
+        while left:
+            node = left.pop()
+            if node not in needed and node.op != "placeholder":
+                if isinstance(node.meta["val"], torch.Tensor):
+                    raise Unsupported(f"a result is a size of {node}, which the inputs' sizes don't say")
+                left += node.all_input_nodes
+            needed.add(node)
+        copy, known = torch.fx.Graph(), dict[Any, Any]()
+        for node in self.graph.graph.nodes:
+            if node.op == "placeholder":
+                known[node] = copy.placeholder(node.name)
+            elif node in needed:
+                known[node] = copy.node_copy(node, known.__getitem__)
+        copy.output(tuple(n if isinstance(n, int) else known[n] for n in self.sizes))
+        return torch.fx.GraphModule(torch.nn.Module(), copy)
 
     def exported(self) -> Any:
         import torch

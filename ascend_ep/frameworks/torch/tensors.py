@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,7 @@ def _operand(tensor: Any, op: str, sizes: Sizes) -> Operand:
     return Operand(_number(tensor.dtype, op), tuple(map(sizes.dim, tensor.shape)))
 
 
+@cache
 def _torch_types() -> dict[int, Any]:
     import torch
 
@@ -123,8 +125,13 @@ def _torch_types() -> dict[int, Any]:
     return {n: getattr(torch, name) for n, name in names.items() if hasattr(torch, name)}
 
 
+@cache
+def _numbers() -> dict[Any, int]:
+    return {kind: number for number, kind in reversed(_torch_types().items())}
+
+
 def _number(dtype: Any, op: str) -> int:
-    number = next((n for n, kind in _torch_types().items() if kind == dtype), None)
+    number = _numbers().get(dtype)
     if number is None:
         raise AscendError("E41011", op, f"no operator takes tensors of {dtype}")
     return number
