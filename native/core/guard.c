@@ -39,6 +39,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context) {
             return;
         }
     errno = saved;
+    if (info->si_code <= 0 && before.sa_handler == SIG_IGN) return; /* sent by a program, and ignored as before */
     if (before.sa_flags & SA_SIGINFO) {
         before.sa_sigaction(number, info, context);
     } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {

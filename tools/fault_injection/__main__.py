@@ -48,6 +48,12 @@ def main() -> int:
     parser.add_argument("--only", default="", metavar="EXPRESSION")
     parser.add_argument("--every", type=int, default=1, metavar="N")
     given = parser.parse_args()
+    if given.every < 1:
+        parser.error("--every takes a number from 1 on")
+    try:
+        re.compile(given.only)
+    except re.error as error:
+        parser.error(f"--only is no regular expression: {error}")
     every = 7 if given.quick else given.every
     done = []
     with tempfile.TemporaryDirectory() as folder:
