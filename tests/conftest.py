@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import gc
 import importlib.util
 import inspect
 import os
@@ -49,6 +50,16 @@ def compile_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ASCEND_EP_CACHE", os.environ.get("ASCEND_EP_CACHE") or str(shared))
         yield
+
+
+#: Python looks for cycles after every 700 new objects, a tenth of what a process of tests computes.
+gc.set_threshold(10_000, 20, 20)
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now, a million objects, stays to the end and needs no looking through."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_runtest_setup() -> None:
