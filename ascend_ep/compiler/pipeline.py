@@ -40,6 +40,7 @@ from .rewrites.fuse_epilogue import fuse_epilogues
 from .rewrites.fuse_norm import fuse_norms
 from .rewrites.gate_products import gate_products
 from .rewrites.half_weights import store_fp16_weights
+from .rewrites.join_groups import join_groups
 from .rewrites.join_neighbours import join_neighbours
 from .rewrites.narrow_activations import narrow_activations
 from .rewrites.narrow_products import narrow_products
@@ -301,6 +302,12 @@ PLAN = Stage[OfPlan](
     "Rewrites of the plan",
     "whole plan",
     (
+        OfPlan(
+            "join_groups",
+            needs="convolutions with channels last",
+            leaves="those of many small groups with several at a time",
+            run=lambda w: join_groups(w.plan),
+        ),
         OfPlan(
             "narrow_products",
             needs="weights in panels of float32",

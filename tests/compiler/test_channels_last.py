@@ -120,7 +120,7 @@ CASES = {
     ),
     "concatenation": (
         THREE + "d = Concat <axis = 1> (b, c) e = Conv(d, two) f = Concat <axis = 3> (e, e) y = Conv(f, k2)",
-        "y", {"conv_last": 5, "concat": 2, "copy": 2},
+        "y", {"conv_last": 4, "conv_joined": 1, "concat": 1, "copy": 2},
     ),
     "constants of a channel and of a place": (
         THREE + "d = Mul(c, channel) e = Mul(d, mask) f = Exp(e) y = Conv(f, k2)",

@@ -13,7 +13,8 @@ from ascend_ep.compiler.fusion_switches import switched_off
 from ascend_ep.opdef.fusion_rules import KERNEL, RULES
 
 rng = np.random.default_rng(3)
-BODY = """c = Conv<kernel_shape = [3, 3], pads = [1, 1, 1, 1]>(x, k) r = Relu(c) f = Reshape(r, flat)
+BODY = """i = Conv<pads = [1, 1, 1, 1]>(x, k) i2 = Conv<pads = [1, 1, 1, 1]>(i, k2)
+          ij = Concat<axis = 1>(i, i2) c = Conv<pads = [1, 1, 1, 1]>(ij, k3) r = Relu(c) f = Reshape(r, flat)
           s = Add(f, f2) q = Mul(s, s) m = ReduceMean(q, last) v = Add(m, tiny) d = Sqrt(v) h = Div(s, d)
           n = Mul(h, w) l = LayerNormalization<axis = -1>(n, w, b) g = Gelu(l)
           e = Exp(g) t = Tanh(e) p = MatMul(t, u) o = Sigmoid(p) a = Reshape(o, heads)
@@ -23,6 +24,7 @@ BODY = """c = Conv<kernel_shape = [3, 3], pads = [1, 1, 1, 1]>(x, k) r = Relu(c)
           jq = Mul(j, j) jm = ReduceMean(jq, last) jv = Add(jm, tiny) jd = Sqrt(jv) jh = Div(j, jd)
           jn = Mul(jh, jw) y = MatMul(jn, ju)"""
 VALUES = {
+    "k2": rng.standard_normal((4, 4, 3, 3)) / 6, "k3": rng.standard_normal((4, 8, 3, 3)) / 8,
     "k": rng.standard_normal((4, 3, 3, 3)), "f2": rng.standard_normal((8, 63)), "w": rng.standard_normal(63),
     "b": rng.standard_normal(63), "u": rng.standard_normal((63, 5)), "tiny": np.float32(1e-5),
     "k0": rng.standard_normal((1, 1, 3, 5)), "v0": rng.standard_normal((1, 1, 3, 5)),
