@@ -44,7 +44,8 @@ function(asc_write_forwarding_headers folder)
   foreach(name IN LISTS kernel)
     list(APPEND to_kernel ${name}.h basic_api/${name}.h ascendc/basic_api/interface/${name}.h)
   endforeach()
-  list(APPEND to_kernel basic_api/kernel_operator.h ascendc/basic_api/kernel_operator.h
+  # The last two are what the CPU mode's own headers are called.
+  list(APPEND to_kernel basic_api/kernel_operator.h ascendc/basic_api/kernel_operator.h stub_def.h stub_fun.h
               lib/sigmoid/kernel_operator_sigmoid_intf.h)
   foreach(name IN LISTS math)
     list(APPEND to_kernel lib/math/kernel_operator_${name}_intf.h)

@@ -1,8 +1,8 @@
 """In a process of its own: the call that a gen_data.py writes.
 
-That is input/*.bin and output/golden*.bin, or inputs and then the output in the folder that it runs in, which its
-first argument is. Arguments: the script, and where to write. Files of bytes say neither type nor shape: while the
-script runs, each ndarray.tofile is observed.
+That is input/*.bin and output/golden*.bin, or inputs and then the output in the folder that it runs in, which
+its first argument is. Arguments: the script, and where to write. Files of bytes say neither type nor shape:
+while the script runs, each ndarray.tofile is observed.
 """
 
 from __future__ import annotations
