@@ -48,6 +48,12 @@ def find(folder: Path) -> list[Program]:
     return sorted(found, key=lambda p: (str(p.root), str(p.script)))
 
 
+def name_in(folder: Path, program: Program) -> str:
+    """Its path below the folder; the folder's name where that is the program, since copies go by names."""
+    place = program.script or program.root
+    return folder.name if place == folder else str(place.relative_to(folder))
+
+
 def _reaches_acl(script: Path, seen: set[Path]) -> bool:
     """Whether it imports AscendCL, itself or by modules beside it or in the folder above."""
     seen.add(script)
