@@ -143,8 +143,8 @@ def documented(toolkit: Path) -> set[int]:
     ):
         text = Path(os.path.normpath(toolkit / "include" / "acl" / header)).read_text()
         codes |= {int(n) for n in re.findall(r"_\w+ = (\d{6})", text)}
-    for header in (toolkit / "include" / "acl" / "dvpp").glob("*.h"):
-        named = re.findall(r"define HI_ERR_\w+ 0x(\w+)", header.read_text())
+    for media in (toolkit / "include" / "acl" / "dvpp").glob("*.h"):
+        named = re.findall(r"define HI_ERR_\w+ 0x(\w+)", media.read_text())
         codes |= {int(code, 16) - (1 << 32) for code in named}
     return codes
 
