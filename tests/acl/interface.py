@@ -107,24 +107,96 @@ def _argument(kind: str, way: str) -> str:
 
 
 WAYS = ("NULL", "destroyed", "other", "none")
+#: What makes a sound argument of these.
+SOUND = {"aclrtStream": "a_stream()", "aclrtContext": "a_context()", "aclrtEvent": "an_event()"}
+_CALLED = re.compile(r"(Callback|Func)$")
+_POINTED = re.compile(r"\*|(Callback|Func|Handle|Notify|RI)$")
+_PLACES = """
+static char bytes[1 << 20], text[64];
+static void *pointers[64];
+static long nothing(void) { return 0; }
+static aclrtStream a_stream(void) { aclrtStream s = 0; aclrtCreateStream(&s); return s; }
+static aclrtContext a_context(void) { aclrtContext c = 0; aclrtGetCurrentContext(&c); return c; }
+static aclrtEvent an_event(void) { aclrtEvent e = 0; aclrtCreateEvent(&e); return e; }
+static void begin(const char *what) {
+    memset(bytes, 0, sizeof bytes); memset(pointers, 0, sizeof pointers); strcpy(text, "x");
+    if (!a_context()) aclrtSetDevice(0);
+    printf("before %s\\n", what); fflush(stdout);
+}
+"""
+
+
+def _sound(kind: str) -> str:
+    plain = kind.replace("const ", "").replace(" *const", " *").strip()
+    if kind in VALUES:
+        return f"({kind}){{0}}"
+    if plain in MAKERS:
+        return MAKERS[plain][0]
+    if plain in SOUND:
+        return f"({kind}){SOUND[plain]}"
+    if _CALLED.search(plain):
+        return f"({kind})nothing"
+    if plain in OPAQUE or (_POINTED.search(plain) and "*" not in plain):
+        return f"({kind})0x7f0012345670"
+    place = "pointers" if plain.endswith("* *") else "text" if plain == "char *" else "bytes"
+    return f"({kind}){place}" if "*" in plain else f"({kind})1"
+
+
+def _unsound(kind: str) -> list[str]:
+    plain = kind.replace("const ", "").replace(" *const", " *").strip()
+    if kind in VALUES:
+        return []
+    if plain in MAKERS or plain in OPAQUE:
+        return [_argument(kind, way) for way in WAYS]
+    return [f"({kind})0"] if _POINTED.search(plain) else [f"({kind})0", f"({kind})-7"]
 
 
 def program(found: list[Function], skip: frozenset[str]) -> str:
-    """Prints `name way code` for each call that returns a code."""
-    lines = ["#include <stdio.h>", *(f'#include "acl/{header}"' for header in HEADERS)]
-    lines += ["int main(void) {", "  aclInit(0); aclrtSetDevice(0);"]
-    for i, (kind, (make, destroy)) in enumerate(MAKERS.items()):
-        lines.append(
-            f"  {kind}made_{i} = {make}; {kind}gone_{i} = {make}; {destroy}(gone_{i}); (void)made_{i};"
-        )
+    """Prints `name way code` for each call that returns a code, and "end"."""
+    groups = []
+    for function in found:
+        if function.name not in skip:
+            given = [(way, [_argument(kind, way) for kind in function.parameters]) for way in WAYS]
+            groups.append([_printed(function, f"{function.name} {way}", a) for way, a in given])
+    return _whole(groups, "")
+
+
+def program_of_one_unsound(found: list[Function], skip: frozenset[str]) -> str:
+    """Prints `name place code` for each call that returns a code, and "end". The argument `place` of the
+    call is no good, none where it is -1. Memory of the host has a megabyte; sizes are 0, 1 or huge."""
+    groups = []
     for function in found:
         if function.name in skip:
             continue
-        for way in WAYS:
-            arguments = ", ".join(_argument(kind, way) for kind in function.parameters)
-            call = f"{function.name}({arguments})"
-            if function.result in ("aclError", "aclnnStatus", "hi_s32"):
-                lines.append(f'  printf("{function.name} {way} %d\\n", {call}); fflush(stdout);')
-            else:
-                lines.append(f"  (void){call};")
-    return "\n".join([*lines, "  return 0;", "}"]) + "\n"
+        sound = [_sound(kind) for kind in function.parameters]
+        calls = [(-1, sound)]
+        for i, kind in enumerate(function.parameters):
+            calls += [(i, [*sound[:i], bad, *sound[i + 1 :]]) for bad in _unsound(kind)]
+        group = []
+        for place, arguments in calls:
+            what = f"{function.name} {place}"
+            group += [f'  begin("{what}");', _printed(function, what, arguments)]
+        groups.append(group)
+    return _whole(groups, _PLACES)
+
+
+def _printed(function: Function, what: str, arguments: list[str]) -> str:
+    call = f"{function.name}({', '.join(arguments)})"
+    if function.result in ("aclError", "aclnnStatus", "hi_s32"):
+        return f'  printf("{what} %d\\n", {call}); fflush(stdout);'
+    return f"  (void){call};"
+
+
+def _whole(groups: list[list[str]], places: str) -> str:
+    """A C function for each group, since compilers take long for a large one."""
+    headers = [f'#include "acl/{header}"' for header in HEADERS]
+    lines = ["#include <stdio.h>", "#include <string.h>", *headers, places]
+    for i, kind in enumerate(MAKERS):
+        lines.append(f"static {kind}made_{i}, *gone_{i};")
+    for i, group in enumerate(groups):
+        lines += [f"static void group_{i}(void) {{", *group, "}"]
+    lines += ["int main(void) {", "  aclInit(0); aclrtSetDevice(0);"]
+    for i, (make, destroy) in enumerate(MAKERS.values()):
+        lines.append(f"  made_{i} = {make}; gone_{i} = {make}; {destroy}(gone_{i});")
+    lines += [f"  group_{i}();" for i in range(len(groups))]
+    return "\n".join([*lines, '  printf("end\\n");', "  return 0;", "}"]) + "\n"

@@ -54,15 +54,18 @@ int main() {
 """
 
 
-@pytest.mark.parametrize(("factor", "printed"), [("1", "yes"), ("2", "no")])
-def test_a_program_is_compared(tmp_path: Path, factor: str, printed: str) -> None:
+@pytest.mark.parametrize(
+    ("factor", "printed", "given"),
+    [("1", "yes", "samples"), ("2", "no", "samples"), ("1", "yes", "samples/sample")],
+)
+def test_a_program_is_compared(tmp_path: Path, factor: str, printed: str, given: str) -> None:
     sources = tmp_path / "samples" / "sample" / "src"
     sources.mkdir(parents=True)
     (sources.parent / "README.md").write_text(PAGE)
     (sources / "CMakeLists.txt").write_text(BUILD)
     (sources / "main.cpp").write_text(SOURCE.replace("WRONG", factor))
     path = os.pathsep.join([str(ROOT / "tools"), str(ROOT), os.environ.get("PYTHONPATH", "")])
-    command = [sys.executable, "-P", "-m", "acl_programs", str(tmp_path / "samples")]
+    command = [sys.executable, "-P", "-m", "acl_programs", str(tmp_path / given)]
     done = subprocess.run(
         [*command, "--work", str(tmp_path / "work")],
         env={**os.environ, "PYTHONPATH": path},

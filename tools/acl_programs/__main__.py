@@ -37,10 +37,11 @@ def main() -> int:
     parser.add_argument("--markdown", action="store_true", help="the table as a page has it")
     given = parser.parse_args()
     folder = given.folder.resolve()
-    found = [(str((p.script or p.root).relative_to(folder)), p) for p in programs.find(folder)]
+    found = [(programs.name_in(folder, p), p) for p in programs.find(folder)]
     found = [(n, p) for n, p in found if fnmatch.fnmatch(n, given.only)]
     if given.list:
-        print("\n".join(f"{p.language}  {n}" for n, p in found))
+        for name, program in found:
+            print(f"{program.language}  {name}")
         return 0
     work = given.work.resolve()
     work.mkdir(parents=True, exist_ok=True)

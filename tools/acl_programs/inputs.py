@@ -57,15 +57,17 @@ def _named_generators(program: Program, text: str) -> list[tuple[Path, list[str]
 
 
 def make_numbers(program: Program, bundles: list[Bundle]) -> None:
-    """The .bin files that it downloads or opens: of one image of the first input of its first bundle."""
+    """The .bin files that it downloads or opens: each of one image of the first input of its first bundle,
+    or of the inputs in order where they are as many as the files."""
     text = pages(program.root).replace("\\_", "_") + code_of(program)
     text += "".join(f.read_text(errors="replace") for f in program.root.rglob("*.sh"))
     names = sorted(set(re.findall(r"data/([\w.-]+\.bin)\b", text)))
     if not bundles:
         return
-    dims = next(iter(bundles[0].dims.values()))
-    count = math.prod(abs(d) for d in dims[1:]) if len(dims) > 1 else dims[0]
-    for name in names:
+    inputs = list(bundles[0].dims.values())
+    for i, name in enumerate(names):
+        dims = inputs[i if len(inputs) == len(names) else 0]
+        count = math.prod(abs(d) for d in dims[1:]) if len(dims) > 1 else dims[0]
         file = program.root / "data" / name
         random = np.random.default_rng(sum(name.encode()))
         if file.exists():

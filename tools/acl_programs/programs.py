@@ -15,8 +15,10 @@ ABSENT = {
     "acl/ops/acl_fv.h": "retrieval by a chip",
 }
 _LINKED = re.compile(r"\bascendcl\b")
-_USES_ACL = re.compile(r"^\s*(import acl\b|from acl\b|import acllite|from acllite\w* import)", re.MULTILINE)
+_USES_ACL = re.compile(r"^\s*(?:import|from) (?:acl|acllite\w*|aclruntime|ais_bench)\b", re.MULTILINE)
+_IMPORTED = re.compile(r"^\s*(?:from|import)\s+(\.*[\w.]+)", re.MULTILINE)
 _ATC_LINE = re.compile(r"(?:^|[^\w./-])atc\s+(?=[^\n]*--)(.*)")
+_BUNDLE = re.compile(r"[\"']((?:\.\./|\./)?(?:[\w-]+/)*[\w.-]+)\.om[\"']")
 _SHELL_NAME = re.compile(r"\\([_${}])")
 
 
@@ -40,11 +42,31 @@ def find(folder: Path) -> list[Program]:
     found = [_compiled(f.parent) for f in folder.rglob("CMakeLists.txt") if _LINKED.search(_text(f))]
     found += [_compiled(f.parent) for f in folder.rglob("Makefile") if _is_program_makefile(f)]
     for script in folder.rglob("*.py"):
-        text = _text(script)
-        if _USES_ACL.search(text) and "__main__" in text:
+        if "__main__" in _text(script) and _reaches_acl(script, set()):
             root = script.parent.parent if script.parent.name in ("src", "code") else script.parent
             found.append(Program(root, script.parent, script, conversions(root)))
     return sorted(found, key=lambda p: (str(p.root), str(p.script)))
+
+
+def name_in(folder: Path, program: Program) -> str:
+    """Its path below the folder; the folder's name where that is the program, since copies go by names."""
+    place = program.script or program.root
+    return folder.name if place == folder else str(place.relative_to(folder))
+
+
+def _reaches_acl(script: Path, seen: set[Path]) -> bool:
+    """Whether it imports AscendCL, itself or by modules beside it or in the folder above."""
+    seen.add(script)
+    text = _text(script)
+    if _USES_ACL.search(text):
+        return True
+    for name in _IMPORTED.findall(text):
+        inner = Path(*name.strip(".").split("."))
+        for place in (script.parent / inner, script.parent.parent / inner):
+            for file in (place.with_suffix(".py"), place / "__init__.py"):
+                if file not in seen and file.is_file() and _reaches_acl(file, seen):
+                    return True
+    return False
 
 
 def _compiled(sources: Path) -> Program:
@@ -80,7 +102,16 @@ def conversions(root: Path) -> list[dict[str, str]]:
         options = _options(_SHELL_NAME.sub(r"\1", line).rstrip("`*"))
         if options and all(options.get("output") != other.get("output") for other in found):
             found.append(options)
-    return found
+    return found or _opened(root)
+
+
+def _opened(root: Path) -> list[dict[str, str]]:
+    """Of a page without such a line: one for each bundle that the sources open by a name of their own."""
+    files = [f for f in root.rglob("*") if f.suffix in SOURCES | {".py"} and f.is_file()]
+    names = {name for f in files for name in _BUNDLE.findall(_text(f))}
+    return [
+        {"output": name.removeprefix("../"), "model": f"{Path(name).name}.onnx"} for name in sorted(names)
+    ]
 
 
 def _options(line: str) -> dict[str, str]:

@@ -33,7 +33,8 @@ FAMILIES: tuple[tuple[str, tuple[Output, ...]], ...] = (
     (r"yolov?3_tf", tuple(Output((s, s, 255)) for s in (13, 26, 52))),
     (r"yolov?4_bs|yolov4_dynamic", tuple(Output((255, s, s)) for s in (76, 38, 19))),
     (r"yolov?4", (Output((10647, 4)), Output((10647, 80)))),
-    (r"yolov?7", (Output((25200, 85)),)),
+    (r"yolov?[57]", (Output((25200, 85)),)),
+    (r"yolov?(8|10|11)", (Output((84, 8400)),)),
     (r"yolov?3|object_detection", _BOXES),
     (r"ssd", (Output((8,), dtype=TensorProto.INT32, scale=6.0), Output((200, 8)))),
     (r"face_detection", (Output((8,), dtype=TensorProto.INT32, scale=6.0), Output((80, 8)))),
@@ -52,6 +53,7 @@ FAMILIES: tuple[tuple[str, tuple[Output, ...]], ...] = (
 #: Inputs of models whose lines have none.
 USUAL_INPUTS = (
     (r"yolov?3.*\.prototxt", "data:1,3,416,416;img_info:1,4"),
+    (r"yolo", "images:1,3,640,640"),
     (r"googlenet|resnet|vgg|crowd|\.prototxt", "data:1,3,224,224"),
 )
 

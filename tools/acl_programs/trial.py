@@ -135,7 +135,7 @@ def run(program: Program, environment: dict[str, str], record: Path) -> tuple[in
             program.script.parent if "../data" in " ".join(arguments) + code_of(program) else program.root
         )
         command = [sys.executable, str(program.script), *arguments]
-        path = [str(HERE / "recording"), environment["PYTHONPATH"]]
+        path = [str(HERE / "recording"), str(program.root), environment["PYTHONPATH"]]
         made = {**environment, "PYTHONPATH": os.pathsep.join(path)}
     else:
         binary = _binary(program)
