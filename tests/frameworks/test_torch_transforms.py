@@ -33,9 +33,10 @@ BEYOND = {
     "vmap_of_grad": {"ONNX's ScatterND": "PyTorch's slope of a product of elements reads them"},
     "narrow_types": {f"ONNX's {op}": "onnxruntime hasn't all types of it" for op in ("Dropout", "MaxUnpool")},
     "compiled": {
-        **dict.fromkeys(("ONNX's Range", "TopK 1"), "the elements decide its size"),
+        "ONNX's Range": "the elements decide its size",
         "ONNX's ScatterND": "PyTorch's slope of a product of elements reads them",
     },
+    "compiled_forward_mode": {"TopK 1": "PyTorch's rules of dual numbers compare sizes that elements decide"},
     "compiled_of_a_batch": {
         **{f"ONNX's {op}": "a size that elements decide has no batch" for op in READERS},
         "TopK 1": "a size that elements decide has no batch",
