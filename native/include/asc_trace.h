@@ -59,9 +59,9 @@ typedef struct asc_trace_process {
  * its node, kernel and operator type. */
 typedef struct asc_trace_bound {
     asc_trace_record record;
-    uint32_t number; /* from 0, in the order of the file */
+    uint32_t number;    /* from 0, in the order of the file */
     uint32_t partition; /* ASC_NONE: a call beside models */
-    uint32_t n_values; /* temporaries that have memory of their own */
+    uint32_t n_values;  /* temporaries that have memory of their own */
     uint32_t n_insns;
     int32_t isa;
     int32_t threads;
