@@ -50,3 +50,26 @@ def test_groups_at_once(sizes, precision) -> None:
     (y,) = ascend_ep.InferenceSession(made.to_bytes()).run(None, {"x": x})
     wanted = reference_run(source, {"x": x})["y"]
     assert np.abs(y - wanted).max() <= BOUNDS[precision] * np.abs(wanted).max()
+
+
+@pytest.mark.parametrize("precision", BOUNDS)
+@pytest.mark.parametrize("stray", [np.inf, np.nan], ids=str)
+def test_what_is_not_finite_stays_in_its_groups_and_windows(stray, precision) -> None:
+    """docs/limits.md: it may reach the groups that are computed at once with its own, and no further."""
+    group, inputs, outputs = 32, 4, 4
+    weights = np.random.default_rng(2).standard_normal((group * outputs, inputs, 3, 3)).astype(np.float32)
+    conv = helper.make_node("Conv", ["x", "w"], ["y"], "conv", group=group, pads=[1, 1, 1, 1])
+    dims = [2, group * inputs, 6, 7]
+    source = model([conv], [("x", FLOAT, dims)], [("y", FLOAT, None)], {"w": weights})
+    made = convert(source, ConvertOptions(self_check=False, precision=precision))
+    session = ascend_ep.InferenceSession(made.to_bytes())
+    x = np.random.default_rng(1).standard_normal(dims).astype(np.float32)
+    (finite,) = session.run(None, {"x": x})
+    x[1, 9 * inputs, 2, 3] = stray
+    (y,) = session.run(None, {"x": x})
+    at_once = JOINED[group, inputs, outputs][lib.asc_isa_current() < lib.ASC_ISA_AVX512] * outputs
+    first = 9 * outputs // at_once * at_once
+    met = np.zeros(y.shape, bool)
+    met[1, first : first + at_once, 1:4, 2:5] = True
+    assert not np.isfinite(y[1, 9 * outputs : 10 * outputs, 1:4, 2:5]).any()
+    np.testing.assert_array_equal(y[~met], finite[~met])
