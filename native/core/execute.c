@@ -267,6 +267,7 @@ static void trace(const run *r, uint64_t began) {
                            .counts = r->counts,
                            .n_calls = r->at,
                            .thread = r->thread,
+                           .counters = r->counters,
                            .code = r->code};
     asc_trace_add_run(r->bound, &made);
 }

@@ -159,8 +159,9 @@ static uint32_t introduce_call(struct recorder *r, const asc_traced_call *call) 
 
 static int write_run(struct recorder *r, uint32_t bound, const asc_traced_run *run) {
     uint64_t times = 2 * (uint64_t)run->n_calls * sizeof *run->ns;
+    int has_counts = run->counts && run->counters == r->counters;
     uint64_t counts =
-        run->counts ? (uint64_t)run->n_calls * (uint64_t)__builtin_popcount(r->counters) * sizeof(uint64_t) : 0;
+        has_counts ? (uint64_t)run->n_calls * (uint64_t)__builtin_popcount(r->counters) * sizeof(uint64_t) : 0;
     asc_trace_run *record = asc_trace_reserve(&r->buffer, sizeof *record + times + counts);
     if (!record) return 0;
     *record = (asc_trace_run){.record = {ASC_TRACE_RUN, (uint32_t)(sizeof *record + times + counts)},

@@ -38,11 +38,12 @@ void asc_trace_from_environment(void);
 /* The number that tells the kernel's threads apart. */
 uint32_t asc_trace_thread(void);
 
-/* What one run leaves. `ns` has the start and end of each call, `counts` asc_trace_counters() numbers per call. */
+/* What one run leaves. `ns` has the start and end of each call, `counts` a number per call of each of `counters`, which
+ * were the trace's when the run began: by its end another trace may be on. */
 typedef struct asc_traced_run {
     uint64_t start, end;
     const uint64_t *ns, *counts;
-    uint32_t n_calls, thread;
+    uint32_t n_calls, thread, counters;
     int32_t code;
 } asc_traced_run;
 void asc_trace_add_run(asc_bound *bound, const asc_traced_run *run);

@@ -40,6 +40,7 @@ void asc_trace_end_call(const asc_traced_call *call) {
                           .counts = n ? begun.counts : NULL,
                           .n_calls = call->code == ASC_OK,
                           .thread = asc_trace_thread(),
+                          .counters = begun.counters,
                           .code = call->code};
     asc_trace_add_call(call, &run);
 }

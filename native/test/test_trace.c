@@ -54,7 +54,7 @@ static int run_all(asc_model *model) {
 
 /* What a trace holds: runs, and whether its records follow one another to the end. */
 typedef struct found {
-    uint64_t runs, lost, said;
+    uint64_t runs, lost, said, counted; /* of the runs, those with counts */
     uint32_t bounds;
     int whole;
 } found;
@@ -64,6 +64,7 @@ static void count(found *f, const asc_trace_record *record) {
         const asc_trace_run *run = (const asc_trace_run *)record;
         const uint64_t *ns = (const uint64_t *)(run + 1);
         f->runs++;
+        f->counted += record->bytes > sizeof *run + 2 * run->n_calls * sizeof *ns;
         CHECK(run->bound < f->bounds && run->start_ns <= run->end_ns);
         for (uint32_t i = 0; i < run->n_calls; i++)
             CHECK(run->start_ns <= ns[2 * i] && ns[2 * i] <= ns[2 * i + 1] && ns[2 * i + 1] <= run->end_ns);
@@ -151,6 +152,26 @@ static found trace_of_calls(const char *folder, int number, const asc_trace_opti
     return f;
 }
 
+/* A call that began in a trace of one counter ends in one of two: its counts aren't those. Where the system counts
+ * nothing, there are none anyway. */
+static void trace_across(const char *folder) {
+    asc_trace_options one = {.struct_bytes = sizeof one, .counters = ASC_COUNT_TASK_CLOCK}, two = one;
+    asc_traced_call call = {.name = "any", .kernel = "any", .op_type = "Any", .code = ASC_OK};
+    asc_status status;
+    char path[200];
+    two.counters |= ASC_COUNT_PAGE_FAULTS;
+    CHECK(asc_trace_start(folder, &one, &status) == ASC_OK && asc_trace_begin_call());
+    CHECK(asc_trace_stop(&status) == ASC_OK && asc_trace_start(folder, &two, &status) == ASC_OK);
+    asc_trace_end_call(&call);
+    CHECK(asc_trace_stop(&status) == ASC_OK);
+    snprintf(path, sizeof path, "%s/ascend_ep.%d.8.trace", folder, (int)getpid());
+    found f = read_trace(path);
+    CHECK(f.whole && f.runs == 1 && f.counted == 0);
+    unlink(path);
+    snprintf(path, sizeof path, "%s/ascend_ep.%d.7.trace", folder, (int)getpid());
+    unlink(path);
+}
+
 int main(void) {
     char folder[] = "/tmp/asc_trace_XXXXXX";
     uint64_t size;
@@ -172,6 +193,7 @@ int main(void) {
     CHECK(f.bounds == 2 && f.lost == 0);
     f = trace_of_calls(folder, 6, &little);
     CHECK(f.bounds == 2 && f.lost > 0);
+    trace_across(folder);
     CHECK(run_all(m) == 0);
     asc_trace_add_span(ASC_SPAN_HOST, "nothing is on", 0, 1);
     CHECK(asc_trace_stop(&status) == ASC_OK);
