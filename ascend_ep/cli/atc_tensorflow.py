@@ -34,7 +34,7 @@ def onnx_source(given: dict[str, str]) -> Iterator[dict[str, str]]:
     if not (model / "saved_model.pb").is_file():
         model = existing(given[flag])
     with tempfile.TemporaryDirectory(prefix="ascend_ep_tensorflow_") as folder:
-        target = Path(folder) / "model.onnx"
+        target = Path(folder) / f"{model.resolve().stem}.onnx"  # reports have its name
         write_onnx(model, target, _shapes(given), _outputs(given))
         yield {**given, flag: str(target), "framework": ONNX}
 

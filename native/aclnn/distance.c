@@ -97,14 +97,15 @@ void asc_op_bincount(asc_run *run) {
     asc_put(run, 3, made);
 }
 
-/* Whether element i of a comes before element k of b, or is equal to it: both float64, or both int64. */
+/* Whether element i of a comes before element k of b, or is equal to it: both float64, or both int64. Nothing comes
+ * behind NaN. */
 static bool before(tensor a, int64_t i, tensor b, int64_t k, bool or_equal) {
     if (a.dtype == ASC_INT64) {
         int64_t x = ((int64_t *)a.data)[i], y = ((int64_t *)b.data)[k];
         return or_equal ? x <= y : x < y;
     }
     double x = ((double *)a.data)[i], y = ((double *)b.data)[k];
-    return or_equal ? x <= y : x < y;
+    return or_equal ? !(x > y) : !(x >= y);
 }
 
 /* What values and sorted rows are compared in: integers as they are, which float64 can't tell apart beyond 2^53. */

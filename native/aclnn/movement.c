@@ -167,21 +167,23 @@ void asc_op_repeat_interleave(asc_run *run, int has_axis) {
     }
 }
 
-/* yGrad, repeats (one for each piece of out), axis, out: the sum of what came from a piece. */
+/* yGrad, repeats (one for each piece of out, or one for all), axis, out: the sum of what came from a piece. */
 void asc_op_repeat_interleave_grad(asc_run *run) {
-    tensor g = asc_f32(run, 0), repeats = asc_of(run, 1, ASC_INT64), made = asc_like(run, asc_in(run, 3), ASC_FLOAT32);
-    int64_t axis = asc_axis(run, asc_int(run, 2), g.rank), at = 0;
-    ASC_STOP_UNLESS(run, made.rank == g.rank && asc_elements(repeats) == made.dims[axis],
-                    "a number of repeats for each piece is needed");
+    int32_t type = asc_in(run, 0).dtype == ASC_FLOAT64 ? ASC_FLOAT64 : ASC_FLOAT32;
+    tensor g = asc_of(run, 0, type), repeats = asc_of(run, 1, ASC_INT64), made = asc_like(run, asc_in(run, 3), type);
+    int64_t axis = asc_axis(run, asc_int(run, 2), g.rank), at = 0, n = asc_elements(repeats);
+    ASC_STOP_UNLESS(run, made.rank == g.rank && (n == 1 || n == made.dims[axis]),
+                    "a number of repeats for each piece is needed, or one for all");
     asc_fill(run, made, 0);
     for (int64_t i = 0; i < made.dims[axis]; i++) {
-        int64_t times = ((int64_t *)repeats.data)[i];
-        ASC_STOP_UNLESS(run, times >= 0 && at + times <= g.dims[axis], "more repeats than the gradient has pieces");
+        int64_t times = ((int64_t *)repeats.data)[n == 1 ? 0 : i];
+        ASC_STOP_UNLESS(run, times >= 0 && times <= g.dims[axis] - at, "more repeats than the gradient has pieces");
         if (times && asc_elements(g))
             asc_store(run, asc_narrow(made, (int)axis, i, 1),
                       asc_reduce_axes(run, ASC_REDUCE_SUM, asc_narrow(g, (int)axis, at, times), 1, &axis));
         at += times;
     }
+    ASC_STOP_UNLESS(run, at == g.dims[axis], "fewer repeats than the gradient has pieces");
     asc_put(run, 3, made);
 }
 

@@ -153,6 +153,16 @@ def test_large_integers_find_their_bucket(device: Device) -> None:
         np.testing.assert_array_equal(out.after(), [0 + right, 1 + right, 2 + right])
 
 
+def test_nan_is_searched_behind_the_others(device: Device) -> None:
+    values = np.array([np.nan, np.inf, 1], np.float32)
+    for right in (False, True):
+        for name, *more in (("Bucketize",), ("SearchSorted", None)):
+            row = whole(np.array([0, 1, 2], np.float32))
+            pair = (row, whole(values)) if more else (whole(values), row)
+            device.call(name, *pair, False, right, *more, out := empty(3, dtype=np.int64))
+            np.testing.assert_array_equal(out.after(), [3, 3, 1 + right])
+
+
 def test_sums_without_nan_and_angles(device: Device) -> None:
     x = np.array([[1, np.nan, -2], [np.nan, np.nan, np.inf]], np.float32)
     device.call("ReduceNansum", whole(x), (1,), False, 0, out := empty(2))
@@ -166,6 +176,17 @@ def test_the_way_back_of_repeats(device: Device) -> None:
     device.call("RepeatInterleaveGrad", whole(g), repeats, 1, out)
     parts = np.split(g, [1, 1, 4], axis=1)
     close(out.after(), np.stack([part.sum(axis=1) for part in parts], axis=1))
+    for once in (np.array([2]), np.array(2)):  # for all pieces
+        device.call("RepeatInterleaveGrad", whole(g), whole(once), 1, made := empty(2, 3, 3))
+        close(made.after(), g.reshape(2, 3, 2, 3).sum(axis=2))
+    fine = 1 + np.arange(6) * 2.0**-40
+    device.call(
+        "RepeatInterleaveGrad", whole(fine), whole(np.array([2])), 0, made := empty(3, dtype=np.float64)
+    )
+    np.testing.assert_array_equal(made.after(), fine[::2] + fine[1::2])
+    for repeats, why in (([1, 0, 3, 1], "fewer"), ([1, 0, 3, 2**63 - 1], "more")):
+        with pytest.raises(Failed, match=f"{why} repeats than the gradient has pieces"):
+            device.call("RepeatInterleaveGrad", whole(g), whole(np.array(repeats)), 1, out)
 
 
 def test_values_are_put_at_places_in_order(device: Device) -> None:

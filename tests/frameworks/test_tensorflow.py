@@ -68,6 +68,12 @@ def test_sizes_and_outputs_reach_the_converter(converter: Path) -> None:
     np.testing.assert_array_equal(ascend_ep.InferenceSession("m.om").run(None, {"Placeholder": x})[0], -x)
 
 
+def test_a_report_has_the_name_of_the_model(converter: Path) -> None:
+    (converter / "frozen.pb").write_bytes(b"graph")
+    assert main(["--mode=3", "--model=frozen.pb", "--check_report=report.json", *CONVERT]) == 0
+    assert json.loads((converter / "report.json").read_text())["name"] == "frozen.onnx"
+
+
 def test_what_the_converter_says_is_said(converter: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (converter / "frozen.pb").write_bytes(b"broken")
     assert main(["--model=frozen.pb", "--output=m", *CONVERT]) == 255

@@ -13,10 +13,10 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 import ascend_ep
 from ascend_ep.errors import AscendError
-from ascend_ep.frameworks.torch import compile, register
+from ascend_ep.frameworks.torch import attention_training, compile, register
 from ascend_ep.frameworks.torch.backend import ascend, reports
 from ascend_ep.frameworks.torch.first_results import objection
-from ascend_ep.frameworks.torch.graph_program import GraphProgram
+from ascend_ep.frameworks.torch.graph_program import GraphProgram, Unsupported
 
 
 @pytest.fixture(autouse=True)
@@ -265,6 +265,39 @@ def test_sums_of_nothing_may_be_as_far_off_as_pytorchs() -> None:
     assert not objection(part, (x,), (expected[0], expected[1] * -1.5), expected)
     assert objection(part, (x,), (expected[0], expected[1] * 1000), expected)
     assert objection(part, (x,), (expected[0] * 1.01, expected[1] * -1.5), expected)
+
+
+def test_zeros_that_pytorch_is_far_off_from_say_nothing() -> None:
+    part = make_fx(lambda x: (x * 2, ((x + 1e9) - 1e9) - x))(torch.zeros(30))
+    x = torch.arange(1.0, 31.0)
+    expected = part(x)
+    assert float(expected[1].abs().max()) >= 30  # 0 in float64
+    assert objection(part, (x,), (expected[0], expected[1] * -3), expected)
+
+
+def test_attention_in_float64_has_its_slopes_in_float64() -> None:
+    aten = torch.ops.aten
+    query, key, value, slope = torch.randn(4, 2, 3, 5, 4, dtype=torch.float64).unbind()
+    result, sums = aten._scaled_dot_product_flash_attention_for_cpu(query, key, value)
+    given = (slope, query, key, value)
+    expected = aten._scaled_dot_product_flash_attention_for_cpu_backward(*given, result, sums, 0.0, False)
+    own, weights = attention_training.attention(query, key, value)
+    torch.testing.assert_close(own, result, rtol=0, atol=1e-13)
+    found = attention_training.slopes(*given, own, weights, 0.0, False)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-13)
+
+
+def test_a_result_that_is_a_constant_number() -> None:
+    """Whole numbers are given back; PyTorch runs graphs that give others."""
+    x = torch.ones(3)
+    graph = make_fx(lambda x: (x * 2,))(x)
+    output = graph.graph.output_node()
+    made = output.args[0]
+    output.args = ((*made, 3),)
+    assert GraphProgram(graph, {})((x,))[1] == 3
+    output.args = ((*made, 1.5),)
+    with pytest.raises(Unsupported, match=r"a result is 1\.5, neither a tensor nor a size"):
+        GraphProgram(graph, {})
 
 
 def test_what_rounding_hides_at_the_first_call_is_found_at_another(monkeypatch: pytest.MonkeyPatch) -> None:

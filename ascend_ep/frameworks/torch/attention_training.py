@@ -34,7 +34,7 @@ def attention(
     attn_mask: Any = None,
     scale: float | None = None,
 ) -> Any:
-    """The result, laid out as PyTorch's, and the weights (batch, heads, queries, keys) in float32.
+    """The result, laid out as PyTorch's, and the weights (batch, heads, queries, keys), in float32 or wider.
 
     query, key, value: (batch, heads, tokens, width); `attn_mask` is added to the scores. NotImplemented,
     which leaves the operator as it is, for dropout, shared keys and more scores than MOST_SCORES.
@@ -44,7 +44,7 @@ def attention(
     queries, keys = query.shape[-2], key.shape[-2]
     if dropout_p or query.shape[1] != key.shape[1] or not _few(queries * keys):
         return NotImplemented
-    scores = torch.matmul(query.float(), key.float().mT) * _factor(query, scale)
+    scores = torch.matmul(_wide(query), _wide(key).mT) * _factor(query, scale)
     if attn_mask is not None:
         scores = scores + attn_mask
     if is_causal:
@@ -54,7 +54,7 @@ def attention(
     if attn_mask is not None or is_causal:  # nothing to look at: 0
         unseen = (scores == float("-inf")).all(-1, keepdim=True)
         weights = weights.masked_fill(unseen, 0.0)
-    result = torch.matmul(weights, value.float()).to(query.dtype)
+    result = torch.matmul(weights, _wide(value)).to(query.dtype)
     return result.transpose(1, 2).contiguous().transpose(1, 2), weights
 
 
@@ -76,11 +76,16 @@ def slopes(
 
     if weights.dim() != 4:
         return NotImplemented
-    q, k, v, dy, y = (t.float() for t in (query, key, value, slope, result))
+    q, k, v, dy, y = (_wide(t) for t in (query, key, value, slope, result))
     dweights = torch.matmul(dy, v.mT)
     dscores = weights * (dweights - (dy * y).sum(-1, keepdim=True)) * _factor(query, scale)
     found = torch.matmul(dscores, k), torch.matmul(dscores.mT, q), torch.matmul(weights.mT, dy)
     return tuple(t.to(of.dtype) for t, of in zip(found, (query, key, value), strict=True))
+
+
+def _wide(tensor: Any) -> Any:
+    """In the type that PyTorch's operators sum in."""
+    return tensor if tensor.element_size() == 8 else tensor.float()
 
 
 def _factor(query: Any, scale: float | None) -> float:

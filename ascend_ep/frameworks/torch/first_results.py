@@ -18,6 +18,8 @@ MOST_LOST = 0.01
 #: Errors of PyTorch's below this share of the graph's largest result are what sums of nothing leave: a slope
 #: of a key's bias, which no weight of attention depends on.
 NOTHING = 1e-5
+#: What stands for the largest magnitude of zeros.
+LEAST = 1e-30
 
 
 def agree(results: Sequence[Any], expected: Sequence[Any]) -> bool:
@@ -45,7 +47,8 @@ def objection(part: Any, arguments: Sequence[Any], results: Sequence[Any], expec
         if not _is_narrower(wanted, true) or result.shape != wanted.shape or result.dtype != wanted.dtype:
             return reason
         own, theirs = _shares(result, true), _shares(wanted, true)
-        if not theirs[0] * _largest(true) <= max(MOST_LOST * _largest(true), NOTHING * whole):
+        unit = max(_largest(true), LEAST)
+        if not theirs[0] * unit <= max(MOST_LOST * unit, NOTHING * whole):
             return f"{reason}, and PyTorch's by {theirs[0]:.1g} from those in float64"
         if own[0] <= MOST_DIFFERENCE:
             continue
@@ -78,7 +81,7 @@ def _shares(result: Any, expected: Any) -> tuple[float, float]:
     a, b = result.double(), expected.double()
     same = (a == b) | (a.isnan() & b.isnan())
     off = torch.where(same, 0.0, (a - b).abs())
-    unit = scale / max(_largest(expected), 1e-30)
+    unit = scale / max(_largest(expected), LEAST)
     return float(off.max() * unit), float(off.square().mean().sqrt() * unit)
 
 

@@ -173,13 +173,14 @@ class _Tensors:
         (results,) = graph.graph.output_node().args
         made: dict[Any, int] = {}
         for node in results:
+            value = node.meta["val"] if isinstance(node, torch.fx.Node) else node
             if node is None:
                 self.outputs.append(Output())
             elif node in places:
                 self.outputs.append(Output(passed=places.index(node)))
-            elif isinstance(node, torch.fx.Node) and isinstance(node.meta["val"], torch.Tensor):
+            elif isinstance(value, torch.Tensor):
                 self.outputs.append(Output(made=made.setdefault(node, len(made))))
-            elif isinstance(node, int) or isinstance(node.meta["val"], int | torch.SymInt):
+            elif isinstance(value, int | torch.SymInt):
                 self.outputs.append(Output(size=len(self.sizes)))
                 self.sizes.append(node)
             else:
