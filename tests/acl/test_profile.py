@@ -65,7 +65,7 @@ def table(folder: Path, name: str) -> list[dict[str, str]]:
 def test_operators_that_a_program_launches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As torch_npu and C programs call them: named and typed as msprof has them, without a model."""
     root = Path(__file__).parents[2]
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(root), *sys.path]))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([*filter(None, sys.path), str(root)]))
     made = run_command([sys.executable, "-c", OPERATORS], tmp_path)
     assert made.status == 0
     assert prof(["msprof", "--export=on", f"--output={made.folder}"]) == 0

@@ -91,7 +91,7 @@ def test_in_bfloat16() -> None:
         {"width": "w"},
         {"taps": (1, 1), "pads": (0, 0, 0, 0)},  # a wider window is nothing but zeros
         {"dilations": (2, 2), "pads": (2, 2, 2, 2)},
-        {"group": 2, "outputs": 4},
+        {"group": 11, "channels": 22, "outputs": 22},
         {"outputs": 16},
     ],
     ids=str,

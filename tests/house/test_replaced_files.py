@@ -18,6 +18,7 @@ SAVES = {("np", "save"), ("np", "savez"), ("onnx", "save")}
 #: Files in a folder of this process's own, or that only it reads, and how many such places there are.
 OWN = {
     "cli/doctor.py": 1,
+    "cli/om.py": 1,  # memory
     "cli/om_reduce.py": 1,
     "cli/run_program.py": 1,  # a lock
     "codegen/compiled_library.py": 1,
