@@ -44,6 +44,18 @@ def windowed() -> GraphBuilder:
     return g
 
 
+def joined() -> GraphBuilder:
+    """A convolution of groups that itself puts images together, and scales, shifts and limits them."""
+    g = GraphBuilder("joined")
+    images = [g.input(name, [1, n, 4, 5]) for name, n in (("a", 3), ("b", 5))]
+    made = g.node("Conv", [images[0], g.weight("v", 4, 3, 1, 1)], "made")
+    y = g.node("Concat", [made, *images], "together", axis=1)
+    y = g.node("Mul", [y, g.weight("scale", 1, 12, 1, 1)], "scaled")
+    y = g.node("Relu", [g.node("Add", [y, g.weight("shift", 1, 12, 1, 1)], "shifted")], "limited")
+    g.node("Conv", [y, g.weight("w", 6, 6, 3, 3)], g.output("y", [1, 6, 4, 5]), group=2, pads=[1, 1, 1, 1])
+    return g
+
+
 def mixed() -> GraphBuilder:
     """Two native partitions around one operator that only onnxruntime has; data-dependent indices."""
     g = GraphBuilder("mixed")
@@ -101,8 +113,8 @@ def integers() -> GraphBuilder:
 
 
 BUNDLES = {
-    "gated": gated, "windowed": windowed, "mixed": mixed, "attended": attended, "quantised": quantised,
-    "integers": integers,
+    "gated": gated, "windowed": windowed, "joined": joined, "mixed": mixed, "attended": attended,
+    "quantised": quantised, "integers": integers,
 }  # fmt: skip
 
 
