@@ -101,6 +101,17 @@ def test_attention_has_eager_slopes_in_graphs_of_any_batch() -> None:
     assert [(r.bundles, r.eager) for r in reports()[before:]] == [(1, {})] * 4
 
 
+def test_attention_has_eager_slopes_where_a_function_switches_gradients_on() -> None:
+    @torch.enable_grad()  # type: ignore[untyped-decorator]
+    def function(*given: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.scaled_dot_product_attention(*given)
+
+    given = [torch.randn(2, 3, 5, 4, requires_grad=True) for _ in range(3)]
+    with torch.no_grad():
+        made = [way(*given) for way in (torch.compile(function, backend=ascend), function)]
+    close(*(torch.autograd.grad(y.square().sum(), given) for y in made))
+
+
 def test_what_no_translation_is_known_of_stays_with_pytorch() -> None:
     swish = register("Swish")
 

@@ -80,7 +80,7 @@ def ascend(
         fw_compiler=compiled,
         bw_compiler=compiled,
         inference_compiler=frozen,
-        decompositions=_decompositions(_is_trained(example_inputs)),
+        decompositions=_decompositions(_is_trained(graph, example_inputs)),
     )
     return backend(graph, example_inputs)
 
@@ -93,11 +93,15 @@ def _is_weight(value: Any) -> bool:
     return bool(static) and not value.is_inference()
 
 
-def _is_trained(inputs: Sequence[Any]) -> bool:
-    """Whether AOTAutograd will make a backward graph."""
+def _is_trained(graph: Any, inputs: Sequence[Any]) -> bool:
+    """Whether AOTAutograd may make a backward graph: the graph may switch gradients on itself."""
     import torch
 
-    return torch.is_grad_enabled() and any(isinstance(t, torch.Tensor) and t.requires_grad for t in inputs)
+    if not any(isinstance(t, torch.Tensor) and t.requires_grad for t in inputs):
+        return False
+    graphs = [module.graph for module in graph.modules() if isinstance(module, torch.fx.GraphModule)]
+    switch = torch._C._set_grad_enabled
+    return torch.is_grad_enabled() or any(node.target is switch for g in graphs for node in g.nodes)
 
 
 def _decompositions(trained: bool) -> dict[Any, Any]:
