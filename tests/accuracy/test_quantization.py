@@ -14,6 +14,7 @@ import quantised_models
 from numpy.typing import NDArray
 
 import ascend_ep
+from ascend_ep.accuracy.quantization import quantization
 from ascend_ep.accuracy.quantization.quantized import Quantized
 from ascend_ep.cli.om import main
 from ascend_ep.compiler.convert import convert
@@ -299,6 +300,47 @@ def test_the_mean_of_a_channel_stays(kind: str, bias: bool) -> None:
         assert shifts[1] == shifts[0] > 0
     else:
         assert shifts[1] < shifts[0] / 4
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        "y = Conv(r, v, c)",
+        "f = Flatten(r)  y = Gemm(f, m, c)",
+        "f = Flatten(r)  p = MatMul(f, m)  y = Add(p, c)",
+    ],
+)
+def test_the_last_products_leave_what_comes_through_the_layers(
+    last: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Noise before a Relu has a mean behind it, which the shift of no product by itself shows."""
+    rng = np.random.default_rng(11)
+    is_image = "Conv" in last
+    model = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["": 17]>
+        two (float[N, 4, 6, 6] x) => (float[{"N, 9, 6, 6" if is_image else "N, 9"}] y)
+        {{ h = Conv(x, w)  r = Relu(h)  {last} }}""")
+    sizes = {"w": (16, 4, 1, 1), "v": (9, 16, 1, 1), "m": (16 * 36, 9), "c": (9,)}
+    for name in ("w", "v" if is_image else "m", "c"):
+        array = rng.standard_normal(sizes[name]).astype(np.float32)
+        model.graph.initializer.append(
+            onnx.numpy_helper.from_array(np.abs(array) if name in "vm" else array, name)
+        )
+    # of an outlier the ranges are wide, and so are the steps
+    data = [rng.standard_normal((1, 4, 6, 6)).astype(np.float32) * 0.03 for _ in range(48)]
+    for x in data:
+        x[0, :, 0, 0] = 8
+    seen, unseen = data[:24], np.concatenate(data[24:])
+    exact = stock(model, unseen)
+    shifts = []
+    for is_corrected in (False, True):
+        with monkeypatch.context() as patch:
+            if not is_corrected:
+                patch.setattr(quantization, "shifts_at_the_end", lambda *_: {})
+            made = ascend_ep.quantize(model, seen, method="min-max", validation=[unseen])
+        error = stock(made.model, unseen).astype(np.float64) - exact
+        axes = tuple(axis for axis in range(error.ndim) if axis != 1)
+        shifts.append(float(np.abs(error.mean(axis=axes)).mean()))
+    assert shifts[1] < 0.6 * shifts[0], shifts
 
 
 def test_one_sample_or_chance_corrects_nothing() -> None:

@@ -217,7 +217,7 @@ extern "C" __global__ __aicore__ void names(GM_ADDR x, GM_ADDR workspace, GM_ADD
     __gm__ float4 *four = (__gm__ float4 *)x;
     four[0] = make_float4(1.0f, float2{1, 2}.y, 0, float(matmul::CeilDiv(data.n, 32)));
     four[1] = float4{float(make_ulonglong4(1, 2, 3, 4).w), 0, 0, 0};
-    (void)__ldg<LD_L2CacheType::L2_CACHE_HINT_NOTALLOC_CLEAN, L1CacheType::CACHEABLE>(four);
+    (void)__ldg<LD_L2CacheType::L2_CACHE_HINT_NOTALLOC_CLEAN, CACHEABLE>(four);
     four[2] = float4{float(make_half2(half(1), half(2)).y), 0, 0, __shfl_down(1.0f, 1, 16)};
     (void)verbs;
     auto *numbers = (__ubuf__ float *)f.GetPhyAddr();

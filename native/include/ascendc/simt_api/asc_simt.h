@@ -78,7 +78,7 @@ ASC_LOAD(asc_ldcv)
 ASC_LOAD(__ldg)
 enum class LD_L2CacheType : uint32_t { L2_CACHE_HINT_NORMAL_FV, L2_CACHE_HINT_NOTALLOC_CLEAN };
 enum class ST_L2CacheType : uint32_t { L2_CACHE_HINT_NORMAL_FV, L2_CACHE_HINT_NOTALLOC_CLEAN };
-enum class L1CacheType : uint32_t { NON_CACHEABLE, CACHEABLE };
+enum L1CacheType : uint32_t { NON_CACHEABLE, CACHEABLE };
 template <LD_L2CacheType, L1CacheType, typename T>
 inline T __ldg(const T *address) {
     return *address;
