@@ -23,8 +23,8 @@ rng = np.random.default_rng(0)
 
 
 def insns_of(source: onnx.ModelProto, *shapes: tuple[int, ...], mode: str = "mixed_bfloat16") -> list[Insn]:
-    """The plan's instructions; runs of x of these shapes are compared with onnxruntime's. What stands before a
-    convolution isn't taken into it, so that it is there to be looked at."""
+    """The plan's instructions; runs of x of these shapes are compared with onnxruntime's. What stands before
+    a convolution isn't taken into it, so that it is there to be looked at."""
     options = ConvertOptions(
         precision=mode,
         self_check=False,
