@@ -12,6 +12,8 @@ from ascend_ep.cli.atc_options import Given, require
 from ascend_ep.cli.atc_shapes import parse_input_shape, parse_out_nodes
 
 TENSORFLOW, ONNX = "3", "5"
+#: The modes that read a model, and the flag that names it.
+MODEL_FLAGS = {"0": "model", "1": "om", "3": "model"}
 
 
 @contextmanager
@@ -20,8 +22,8 @@ def onnx_source(given: dict[str, str]) -> Iterator[dict[str, str]]:
 
     Inputs keep the names of their nodes, outputs are "node:index", so --input_shape and --out_nodes stay.
     """
-    flag = "om" if given.get("mode") == "1" else "model"
-    if given.get("framework") != TENSORFLOW or "singleop" in given:
+    flag = MODEL_FLAGS.get(given.get("mode", "0"))
+    if given.get("framework") != TENSORFLOW or flag is None or "singleop" in given:
         yield given
         return
     if given.get("mode", "0") == "0":

@@ -44,7 +44,10 @@ def bare(module: str, *words: str) -> tuple[int, str]:
     ],
     ids=lambda value: value if isinstance(value, str) else value[0],
 )
-def test_the_extra_is_named(module: str, words: list[str], extra: str) -> None:
+def test_the_extra_is_named(
+    module: str, words: list[str], extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ASCEND_EP_TENSORFLOW_PYTHON", raising=False)
     status, said = bare(module, *words)
     assert status not in (0, None)
     assert f'pip install "ascend-ep[{extra}]"' in said

@@ -88,7 +88,13 @@ def test_nothing_is_converted_for_a_command_line_that_is_wrong(
     converter: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (converter / "saved").mkdir()
-    for words, code in ((["--model=saved", "--output=m"], "E41010"), (["--model=frozen.pb"], "E10054")):
+    (converter / "frozen.pb").write_bytes(b"graph")
+    for words, code in (
+        (["--model=saved", "--output=m"], "E41010"),
+        (["--model=frozen.pb"], "E10054"),
+        (["--model=frozen.pb", "--output=saved/"], "E10022"),
+        (["--mode=6", "--om=m.om"], "E10057"),
+    ):
         assert main([*words, *CONVERT]) == 255
         assert code in capsys.readouterr().out
     assert not (converter / "asked.json").exists()

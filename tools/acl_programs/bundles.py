@@ -158,6 +158,7 @@ def _convert_operators(
             f"--singleop={found}",
             f"--soc_version={_chip(options.get('soc_version', ''))}",
             f"--output={target}",
+            "--precision_mode_v2=origin",  # as models are converted: else float32 is computed in float16
         ]
         done = subprocess.run(
             command, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
