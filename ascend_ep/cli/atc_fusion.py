@@ -41,7 +41,7 @@ def read_switches(path: Path) -> Switches:
     """
     try:
         data = path.read_bytes()
-        text = data[: LIMIT + 1].decode()
+        text = data[: LIMIT + 1].decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise _refusal(path, f"The file cannot be read: {reason}.") from error

@@ -157,7 +157,7 @@ def _text(path: str, flag: str) -> str:
         data = Path(path).read_bytes()
         if len(data) > LIMIT:
             raise AscendError("E10001", path, flag, f"The file has more than {LIMIT} bytes.")
-        return data.decode()
+        return data.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
         raise AscendError("E10001", path, flag, f"The file cannot be read: {reason}.") from error

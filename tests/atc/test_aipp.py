@@ -208,6 +208,16 @@ def test_files_that_are_no_configuration(text: str, capsys: pytest.CaptureFixtur
     assert failure(capsys, "--model=m.onnx", *PLAIN, "--insert_op_conf=aipp.cfg").startswith("E10052: ")
 
 
+@pytest.mark.parametrize("encoding", ["gbk", "utf-8-sig"])
+def test_comments_in_any_encoding(encoding: str, capsys: pytest.CaptureFixture[str]) -> None:
+    save(image_model())
+    text = "aipp_op { # 静态模式\r\n  aipp_mode: static\r\n  input_format: RGB888_U8 # 图像\r\n}\r\n"
+    Path("aipp.cfg").write_bytes(text.encode(encoding))
+    assert run(capsys, "--model=m.onnx", *PLAIN, "--insert_op_conf=aipp.cfg")[0] == 0
+    Path("aipp.cfg").write_bytes(text.replace("# 图像", "图像").encode(encoding))
+    assert "aipp.cfg:3:" in failure(capsys, "--model=m.onnx", *PLAIN, "--insert_op_conf=aipp.cfg")
+
+
 def test_two_blocks_for_one_input(capsys: pytest.CaptureFixture[str]) -> None:
     save(image_model())
     Path("aipp.cfg").write_text("aipp_op { aipp_mode: static input_format: 3 }\n" * 2)

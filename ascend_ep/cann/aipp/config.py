@@ -91,13 +91,12 @@ def read_aipp(path: Path) -> list[AippOp]:
     """The aipp_op blocks of a file, in order; at least one."""
     try:
         data = path.read_bytes()
-        text = data[: LIMIT + 1].decode()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise AscendError("E10052", f"The file cannot be read: {reason}.", where=str(path)) from error
+    except OSError as error:
+        raise AscendError("E10052", f"The file cannot be read: {error.strerror}.", where=str(path)) from error
     if len(data) > LIMIT:
         raise AscendError("E10052", f"The file has more than {LIMIT} bytes.", where=str(path))
-    return _Reader(text, str(path)).read()
+    # Comments are in any encoding, GBK among them; what isn't ASCII elsewhere is refused where it stands.
+    return _Reader(data.decode("utf-8-sig", errors="backslashreplace"), str(path)).read()
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ static int has_own_rows(const asc_call *call, const matmul_problem *p) {
     return pays && p->batches == 1 && !g->pack && g->m / call->threads >= 4 * GEMM_ROWS;
 }
 
-#define PARALLEL_NS 7000 /* of cost(), which counts half of the time that cold weights take: they come in 15 us */
+#define PARALLEL_NS 5000 /* of cost(), which counts half of the time that cold weights take: they come in 15 us */
 #define CHUNK_NS 8000    /* the least of a chunk, where there are more than two */
 
 /* Splits one product into row blocks x panel blocks, `wanted` chunks over all batches if that is possible. */
