@@ -126,6 +126,8 @@ PAIR(9)
 PAIR(10)
 PAIR(11)
 PAIR(12)
+#endif
+#if CONV_ROWS > 12
 PAIR(13)
 PAIR(14)
 #endif
@@ -133,12 +135,15 @@ PAIR(14)
 typedef void (*tile_fn)(const conv_tile *);
 #define ROW(rows) {tile_##rows##x1, tile_##rows##x2}
 static const tile_fn TILES[CONV_ROWS][2] = {
-    ROW(1), ROW(2), ROW(3), ROW(4),
+    ROW(1),  ROW(2),  ROW(3), ROW(4),
 #if CONV_ROWS > 4
-    ROW(5), ROW(6),
+    ROW(5),  ROW(6),
 #endif
 #if CONV_ROWS > 6
-    ROW(7), ROW(8), ROW(9), ROW(10), ROW(11), ROW(12), ROW(13), ROW(14),
+    ROW(7),  ROW(8),  ROW(9), ROW(10), ROW(11), ROW(12),
+#endif
+#if CONV_ROWS > 12
+    ROW(13), ROW(14),
 #endif
 };
 
