@@ -359,7 +359,7 @@ def test_pooling_of_bfloat16_images(isa, channels, out) -> None:
 
 def test_levels_agree_bit_for_bit() -> None:
     """All but subnormal numbers: vdpbf16ps adds the products of a pair as the other levels do. AMX adds those
-    of up to 16 pairs before the sum takes them, bfdot those of a pair, rounded to odd. All lie within the bound."""
+    of up to 16 pairs before the sum takes them, bfdot those of a pair, to odd. All are within the bound."""
     x, w = normal(1, 37, 8, 9), normal(40, 37, 3, 3)
     expect, bound = wanted(rounded(x), rounded(w), np.zeros(40), 1, (3, 3), (1, 1), (1, 1), (1, 1))
     results = [conv(x, in_pairs(w, 1), (1, 40, 8, 9), [(3, 1, 1, 1)] * 2, isa=isa) for isa in isa_levels()]

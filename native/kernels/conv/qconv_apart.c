@@ -27,9 +27,7 @@ ALWAYS vi group_bytes(const uint8_t *const p[TAPS]) {
     return (vi)_mm512_shuffle_epi8(_mm512_permutexvar_epi32(channels, v), taps);
 }
 ALWAYS vi group_weights(const int8_t *const p[TAPS]) {
-    const uint8_t *bytes[TAPS];
-    for (int k = 0; k < TAPS; k++) bytes[k] = (const uint8_t *)p[k];
-    return group_bytes(bytes);
+    return group_bytes((const uint8_t *const *)p);
 }
 ALWAYS vi multiply(vi sum, vi x, vi w) {
     return (vi)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)x, (__m512i)w);
