@@ -15,7 +15,8 @@ from functools import cache
 from ascend_ep.errors import AscendError
 
 #: ISA level -> flags; the levels and their meaning are those of CMakeLists.txt, except that generated code
-#: uses no instructions of bfloat16's and no tiles: avx512bf16 and amx are the same code as avx512.
+#: uses no instructions of bfloat16's and no tiles: avx512bf16 and amx are the same code as avx512. The levels
+#: of AArch64 differ in nothing that it uses.
 ISA_FLAGS: dict[str, tuple[str, ...]] = {
     "baseline": ("-march=x86-64-v2",),
     "avx2": ("-march=x86-64-v3",),
@@ -23,6 +24,7 @@ ISA_FLAGS: dict[str, tuple[str, ...]] = {
     "avx512bf16": ("-march=x86-64-v4", "-mprefer-vector-width=512"),
     "amx": ("-march=x86-64-v4", "-mprefer-vector-width=512"),
 }
+AARCH64_LEVELS = ("neon", "dotprod", "bf16i8mm")
 #: Expensive optimisations are those of -O2; -O1 needs them to contract, which every level must do alike.
 COMMON_FLAGS = (
     "-std=gnu11", "-fPIC", "-fvisibility=hidden", "-fno-math-errno", "-fno-trapping-math",
@@ -88,7 +90,7 @@ def _ask(command: tuple[str, ...]) -> Compiler | None:
 def flags_of(isa: str) -> tuple[str, ...]:
     """What makes the compiler aim at an ISA level. Raises ValueError for one that this CPU family lacks."""
     if platform.machine() not in ("x86_64", "AMD64"):
-        if isa != "baseline":
+        if isa not in (AARCH64_LEVELS if platform.machine() == "aarch64" else ("baseline",)):
             raise ValueError(f"{platform.machine()} has no ISA level {isa}")
         return ()
     return ISA_FLAGS[isa]

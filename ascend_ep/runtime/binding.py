@@ -37,9 +37,8 @@ def fail(status: Any, where: str = "") -> AscendError:
 def isa_name() -> str:
     """The ISA level in use. Raises AscendError E40001 when ASCEND_EP_CPU names none of this machine's."""
     forced = os.environ.get("ASCEND_EP_CPU", "")
-    names = [text_of(lib.asc_isa_name(i)) for i in range(lib.ASC_ISA_COUNT)]
-    if forced and not (forced in names and lib.asc_isa_supported(names.index(forced))):
-        known = [name for i, name in enumerate(names) if lib.asc_isa_supported(i)]
+    if forced and not lib.asc_isa_supported(lib.asc_isa_by_name(os.fsencode(forced))):
+        known = [text_of(lib.asc_isa_name(i)) for i in range(lib.ASC_ISA_COUNT) if lib.asc_isa_supported(i)]
         raise AscendError(
             "E40001",
             f"ASCEND_EP_CPU=[{forced}] names no ISA level that this machine has",

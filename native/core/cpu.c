@@ -9,12 +9,19 @@
 #include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#elif defined(__aarch64__)
+#include <sys/auxv.h>
 #endif
 
 #include "cpu.h"
 #include "kernel.h"
 
-static const char *const NAMES[ASC_ISA_COUNT] = {"baseline", "avx2", "avx512", "avx512bf16", "amx"};
+#if defined(__aarch64__)
+#define LOWEST "neon"
+#else
+#define LOWEST "baseline"
+#endif
+static const char *const NAMES[ASC_ISA_COUNT] = {LOWEST, "avx2", "avx512", "avx512bf16", "amx", "dotprod", "bf16i8mm"};
 
 const char *asc_isa_name(int32_t isa) {
     return isa >= 0 && isa < ASC_ISA_COUNT ? NAMES[isa] : NULL;
@@ -23,7 +30,7 @@ const char *asc_isa_name(int32_t isa) {
 int32_t asc_isa_by_name(const char *name) {
     for (int32_t isa = 0; name && isa < ASC_ISA_COUNT; isa++)
         if (strcmp(name, NAMES[isa]) == 0) return isa;
-    return -1;
+    return name && strcmp(name, "baseline") == 0 ? ASC_ISA_BASELINE : -1;
 }
 
 /* Bits of what this CPU has: its ISA levels, SHA_NI beside them, and ASKED, so that none of them is not nothing. */
@@ -83,7 +90,23 @@ static int may_use_amx(void) {
 }
 
 static uint32_t ask_cpu(void) {
-    return 1u << ASC_ISA_BASELINE;
+    uint32_t has = 1u << ASC_ISA_BASELINE;
+#if defined(__aarch64__)
+    /* As Linux numbers them, whatever its headers here know: what compilers take for ARMv8.2 and what is beside it. */
+    enum {
+        CRC32 = 1 << 7,
+        ATOMICS = 1 << 8,
+        RDM = 1 << 12,
+        DOTPROD = 1 << 20,
+        DOTPROD_ALL = CRC32 | ATOMICS | RDM | DOTPROD
+    };
+    enum { I8MM = 1 << 13, BF16 = 1 << 14, BF16I8MM_ALL = I8MM | BF16 };
+    if ((getauxval(AT_HWCAP) & DOTPROD_ALL) == DOTPROD_ALL) {
+        has |= 1u << ASC_ISA_DOTPROD;
+        if ((getauxval(AT_HWCAP2) & BF16I8MM_ALL) == BF16I8MM_ALL) has |= 1u << ASC_ISA_BF16I8MM;
+    }
+#endif
+    return has;
 }
 #endif
 

@@ -117,6 +117,8 @@ const asc_kernel *asc_kernels_avx2(uint32_t *count);
 const asc_kernel *asc_kernels_avx512(uint32_t *count);
 const asc_kernel *asc_kernels_avx512bf16(uint32_t *count);
 const asc_kernel *asc_kernels_amx(uint32_t *count);
+const asc_kernel *asc_kernels_dotprod(uint32_t *count);
+const asc_kernel *asc_kernels_bf16i8mm(uint32_t *count);
 
 const asc_kernel *asc_kernel_rows(int32_t isa, uint32_t *count);
 const asc_kernel *asc_kernel_lookup(int32_t isa, const char *op, const asc_tensor *in, uint32_t n_in,

@@ -18,6 +18,12 @@ const asc_kernel *asc_kernel_rows(int32_t isa, uint32_t *count) {
 #if defined(ASC_HAVE_amx)
         case ASC_ISA_AMX: return asc_kernels_amx(count);
 #endif
+#if defined(ASC_HAVE_dotprod)
+        case ASC_ISA_DOTPROD: return asc_kernels_dotprod(count);
+#endif
+#if defined(ASC_HAVE_bf16i8mm)
+        case ASC_ISA_BF16I8MM: return asc_kernels_bf16i8mm(count);
+#endif
         default: *count = 0; return NULL;
     }
 }

@@ -4,6 +4,10 @@
 
 #include "simd.h"
 
+#if defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
+#include <arm_neon.h>
+#endif
+
 typedef uint16_t vs __attribute__((vector_size(ASC_VF * 2)));
 
 /* Rounded to the nearest bfloat16, ties to even; NaN stays NaN. */
@@ -33,6 +37,8 @@ static inline vf vf_load_bf16(const uint16_t *p) {
 static inline void vf_store_bf16(uint16_t *p, vf v) {
 #if defined(__AVX512BF16__)
     __m256bh half = _mm512_cvtneps_pbh((__m512)v);
+#elif defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
+    bfloat16x4_t half = vcvt_bf16_f32((float32x4_t)v);
 #else
     vs half = __builtin_convertvector(vf_round_bf16(v), vs);
 #endif

@@ -6,6 +6,8 @@
 
 #if defined(__F16C__) && !defined(__AVX512F__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 typedef uint16_t vf16 __attribute__((vector_size(ASC_VF * 2)));
@@ -16,6 +18,8 @@ static inline vf vf_load_f16(const uint16_t *p) {
     return (vf)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i_u *)p));
 #elif defined(__F16C__)
     return (vf)_mm256_cvtph_ps(_mm_loadu_si128((const __m128i_u *)p));
+#elif defined(__aarch64__)
+    return (vf)vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)));
 #else
     vf16 narrow;
     memcpy(&narrow, p, sizeof narrow);
@@ -33,6 +37,8 @@ static inline void vf_store_f16(uint16_t *p, vf v) {
     __m256i narrow = _mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 #elif defined(__F16C__)
     __m128i narrow = _mm256_cvtps_ph((__m256)v, _MM_FROUND_TO_NEAREST_INT);
+#elif defined(__aarch64__)
+    float16x4_t narrow = vcvt_f16_f32((float32x4_t)v);
 #else
     vw bits = (vw)v, sign = bits >> 16 & 0x8000, a = bits & 0x7fffffff;
     vw normal = (a - (112u << 23) + 0xfff + (a >> 13 & 1)) >> 13, tiny = (vw)((vf)a + 0.5f) - 0x3f000000;

@@ -1,6 +1,6 @@
 /* run_samples.c - `run_samples m.om bound`: runs a bundle of one native partition on the sample inputs that it
- * carries, and compares with the sample outputs, which another ISA level or CPU wrote. Prints the largest error
- * relative to the largest element of an output; fails beyond `bound`. */
+ * carries, and compares with the sample outputs, which another ISA level or CPU wrote. Prints the ISA level and the
+ * largest error relative to the largest element of an output; fails beyond `bound`. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,7 +81,7 @@ int main(int argc, char **argv) {
         worst = error > worst ? error : worst;
         free(out[i]);
     }
-    printf("%s: %.1e\n", argv[1], worst);
+    printf("%s: %s %.1e\n", argv[1], asc_isa_name(asc_isa_current()), worst);
     asc_bound_release(bound);
     asc_model_release(model);
     return worst <= atof(argv[2]) ? 0 : 1;

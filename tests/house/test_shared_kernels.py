@@ -16,6 +16,9 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 #: What a level has beyond the one below it: the list of its files, the macros they name, its own options.
 BF16 = ("bf16_sources", re.compile(r"__AVX512(BF16|VNNI)__"), "avx512bf16", "avx512")
 AMX = ("amx_sources", re.compile(r"__AMX_?TILE__"), "amx", "avx512bf16")
+#: On AArch64, where the files of bf16_sources are compiled anew for bf16i8mm, too.
+ARM_BF16 = re.compile(r"__ARM_FEATURE_(BF16_VECTOR_ARITHMETIC|MATMUL_INT8)")
+ARM_DOTPROD = re.compile(r"__ARM_FEATURE_DOTPROD")
 LEVELS = pytest.mark.parametrize(("sources", "macro", "level", "below"), [BF16, AMX], ids=["bf16", "amx"])
 
 
@@ -38,17 +41,26 @@ def dependent(files: list[Path], macro: re.Pattern[str]) -> set[str]:
     return {name for name in reaching(include_graph(files), named) if name.endswith(".c")}
 
 
-@LEVELS
-def test_files_are_compiled_twice_when_their_text_differs(
-    sources: str, macro: re.Pattern[str], level: str, below: str
-) -> None:
+def kernels_dependent(macro: re.Pattern[str]) -> list[str]:
+    """The files below native/kernels, without `.c`, whose text a macro changes."""
     files = [
         p for folder in ("kernels", "core", "include") for p in (ROOT / "native" / folder).rglob("*.[ch]")
     ]
     kernels = {p.name: str(p.relative_to(ROOT / "native/kernels")) for p in files if "kernels" in p.parts}
-    assert sorted(listed(sources)) == sorted(
-        kernels[name].removesuffix(".c") for name in dependent(files, macro) & kernels.keys()
-    )
+    return sorted(kernels[name].removesuffix(".c") for name in dependent(files, macro) & kernels.keys())
+
+
+@LEVELS
+def test_files_are_compiled_twice_when_their_text_differs(
+    sources: str, macro: re.Pattern[str], level: str, below: str
+) -> None:
+    assert sorted(listed(sources)) == kernels_dependent(macro)
+
+
+def test_files_are_compiled_for_each_level_of_aarch64_when_their_text_differs() -> None:
+    assert sorted(listed("dotprod_sources")) == kernels_dependent(ARM_DOTPROD)
+    assert set(kernels_dependent(ARM_BF16)) - set(listed("bf16_sources")) == set(listed("arm_bf16_sources"))
+    assert set(listed("dotprod_sources")) <= set(listed("bf16_sources"))
 
 
 @LEVELS

@@ -12,6 +12,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+from other_cpu import GUARD, levels, other_cpu, reached
 
 from ascend_ep.runtime._rt import ffi, lib
 from ascend_ep.runtime.layouts import LAYOUTS
@@ -28,7 +29,6 @@ DTYPES: dict[np.dtype[Any], int] = {
     ]
 }  # fmt: skip
 NUMPY = {number: kind for kind, number in DTYPES.items()}
-GUARD = 64  # bytes on both sides of every output
 PATTERN = 0xA5
 
 
@@ -93,11 +93,11 @@ Operand = np.ndarray | Packed | None
 
 def isa_levels() -> list[int]:
     """The ISA levels that are compiled in and that this CPU can run, lowest first."""
-    return [isa for isa in range(lib.ASC_ISA_COUNT) if lib.asc_isa_supported(isa)]
+    return list(levels())
 
 
 def isa_name(isa: int) -> str:
-    return str(ffi.string(lib.asc_isa_name(isa)).decode())
+    return levels()[isa]
 
 
 def _describe(tensor: Any, array: Operand) -> None:
@@ -123,6 +123,12 @@ def _guarded(dtype: Any, shape: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
     return memory, memory[start : start + size].view(dtype).reshape(shape)
 
 
+def _surrounded(memory: np.ndarray, array: np.ndarray) -> np.ndarray:
+    """The bytes of an output and of the guards beside it."""
+    start = array.ctypes.data - memory.ctypes.data
+    return memory[start - GUARD : start + array.nbytes + GUARD]
+
+
 def call(
     op: str,
     inputs: Sequence[Operand],
@@ -146,10 +152,18 @@ def call(
         _describe(tensor, array)
     status = ffi.new("asc_status *")
     c_ints, c_floats = ffi.new("int64_t[]", list(ints)), ffi.new("double[]", list(floats))
-    code = lib.asc_kernel_call(
-        -1 if isa is None else isa, op.encode(), c_in, len(inputs), c_out, len(outputs),
-        c_ints, len(ints), c_floats, len(floats), threads, status,
-    )  # fmt: skip
+    number = -1 if isa is None else isa
+    if (other := other_cpu()) is not None:
+        shown = [_surrounded(memory, array) for memory, array in guarded]
+        memories = [(0, b"") if x is None else reached(getattr(x, "packed", x)) for x in inputs]
+        code = other.call(
+            op, (c_in, c_out), memories, shown, list(c_ints), list(c_floats), number, threads, status
+        )
+    else:
+        code = lib.asc_kernel_call(
+            number, op.encode(), c_in, len(inputs), c_out, len(outputs),
+            c_ints, len(ints), c_floats, len(floats), threads, status,
+        )  # fmt: skip
     for memory, array in guarded:
         start = array.ctypes.data - memory.ctypes.data
         outside = np.concatenate([memory[:start], memory[start + array.nbytes :]])

@@ -2,7 +2,7 @@
 
 Both operands are rounded to bfloat16 exactly as numpy's ml_dtypes rounds; the products of two bfloat16 are
 exact in float32, so the error is that of K float32 additions: |error| <= K eps sum_k |a_k b_k|. That is of
-normal numbers: avx512bf16 and amx take subnormal operands and sums for zero.
+normal numbers: avx512bf16, amx and bf16i8mm take subnormal operands and sums for zero.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def test_strides_and_batches(isa: int) -> None:
 
 @isa_each
 def test_subnormal_numbers_are_computed_or_count_as_zero(isa: int) -> None:
-    flushes = isa_name(isa) in ("avx512bf16", "amx")
+    flushes = isa_name(isa) in ("avx512bf16", "amx", "bf16i8mm")
     for a, b in ((2.0**-130, 2.0**2), (2.0**-70, 2.0**-62)):  # an operand, sums
         y = matmul(np.full((3, 4), a, np.float32), np.full((4, 5), b, np.float32), isa=isa)
         np.testing.assert_array_equal(y, np.full((3, 5), 0 if flushes else 4 * a * b, np.float32))

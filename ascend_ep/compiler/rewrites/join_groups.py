@@ -47,7 +47,8 @@ class JoinedGroups:
 
 def join_groups(plan: Plan) -> int:
     """Changes the plan in place; the number of convolutions that now have fewer groups."""
-    lanes = WIDE_LANES if lib.asc_isa_current() >= lib.ASC_ISA_AVX512 else LANES
+    wide = lib.ASC_ISA_AVX512 <= lib.asc_isa_current() <= lib.ASC_ISA_AMX
+    lanes = WIDE_LANES if wide else LANES
     made: dict[Weight, Ref] = {}  # what a partition falls back on reads the same weights
     changed = 0
     for part in plan.native_parts():

@@ -85,6 +85,11 @@ static inline __attribute__((always_inline)) void weigh(const score_tile *t, flo
     each(__VA_ARGS__, 1) each(__VA_ARGS__, 2) each(__VA_ARGS__, 3) each(__VA_ARGS__, 4) each(__VA_ARGS__, 5)      \
         each(__VA_ARGS__, 6) each(__VA_ARGS__, 7) each(__VA_ARGS__, 8) each(__VA_ARGS__, 9) each(__VA_ARGS__, 10) \
             each(__VA_ARGS__, 11) each(__VA_ARGS__, 12) each(__VA_ARGS__, 13) each(__VA_ARGS__, 14)
+#elif GEMM_ROWS == 12
+#define HEIGHTS(each, ...)                                                                                        \
+    each(__VA_ARGS__, 1) each(__VA_ARGS__, 2) each(__VA_ARGS__, 3) each(__VA_ARGS__, 4) each(__VA_ARGS__, 5)      \
+        each(__VA_ARGS__, 6) each(__VA_ARGS__, 7) each(__VA_ARGS__, 8) each(__VA_ARGS__, 9) each(__VA_ARGS__, 10) \
+            each(__VA_ARGS__, 11) each(__VA_ARGS__, 12)
 #elif GEMM_ROWS == 6
 #define HEIGHTS(each, ...)                                                                                   \
     each(__VA_ARGS__, 1) each(__VA_ARGS__, 2) each(__VA_ARGS__, 3) each(__VA_ARGS__, 4) each(__VA_ARGS__, 5) \

@@ -80,6 +80,19 @@ int32_t ASC_FN(rope_prepare)(asc_call *call) {
     return describe(call, call->note);
 }
 
+/* A product that is rounded before it is added, where GCC would fuse now this one of two and now the other, and code
+ * for vectors and for single elements would differ. */
+#if defined(__aarch64__)
+#define ROUNDED(x)                    \
+    __extension__({                   \
+        __typeof__(x) product_ = (x); \
+        __asm__("" : "+w"(product_)); \
+        product_;                     \
+    })
+#else
+#define ROUNDED(x) (x)
+#endif
+
 /* The last elements of both halves, from j on. */
 static void rotate_halves_end(const float *x, float *y, const float *cos, const float *sin, int64_t half,
                               int64_t second, int64_t j) {
@@ -87,16 +100,16 @@ static void rotate_halves_end(const float *x, float *y, const float *cos, const 
     vf a = vf_load_tail(x + j, n, 0), b = vf_load_tail(x + j + half, n, 0);
     vf c = vf_load_tail(cos + j, n, 0), s = vf_load_tail(sin + j, n, 0);
     vf c2 = vf_load_tail(cos + j + second, n, 0), s2 = vf_load_tail(sin + j + second, n, 0);
-    vf_store_tail(y + j, a * c - b * s, n);
-    vf_store_tail(y + j + half, b * c2 + a * s2, n);
+    vf_store_tail(y + j, a * c - ROUNDED(b * s), n);
+    vf_store_tail(y + j + half, b * c2 + ROUNDED(a * s2), n);
 }
 
 static void rotate_halves(const float *x, float *y, const float *cos, const float *sin, int64_t half, int64_t second) {
     int64_t j = 0;
     for (; j + ASC_VF <= half; j += ASC_VF) {
         vf a = vf_load(x + j), b = vf_load(x + j + half);
-        vf_store(y + j, a * vf_load(cos + j) - b * vf_load(sin + j));
-        vf_store(y + j + half, b * vf_load(cos + j + second) + a * vf_load(sin + j + second));
+        vf_store(y + j, a * vf_load(cos + j) - ROUNDED(b * vf_load(sin + j)));
+        vf_store(y + j + half, b * vf_load(cos + j + second) + ROUNDED(a * vf_load(sin + j + second)));
     }
     if (j < half) rotate_halves_end(x, y, cos, sin, half, second, j);
 }
@@ -110,10 +123,10 @@ static void rotate_halves_twice(const float *x, const float *x2, float *y, float
     for (int64_t j = 0; j < whole; j += ASC_VF) {
         vf a = vf_load(x + j), b = vf_load(x + j + half), a2 = vf_load(x2 + j), b2 = vf_load(x2 + j + half);
         vf c = vf_load(cos + j), s = vf_load(sin + j), cb = vf_load(cos + j + second), sb = vf_load(sin + j + second);
-        vf_store(y + j, a * c - b * s);
-        vf_store(y + j + half, b * cb + a * sb);
-        vf_store(y2 + j, a2 * c - b2 * s);
-        vf_store(y2 + j + half, b2 * cb + a2 * sb);
+        vf_store(y + j, a * c - ROUNDED(b * s));
+        vf_store(y + j + half, b * cb + ROUNDED(a * sb));
+        vf_store(y2 + j, a2 * c - ROUNDED(b2 * s));
+        vf_store(y2 + j + half, b2 * cb + ROUNDED(a2 * sb));
     }
     if (whole < half) {
         rotate_halves_end(x, y, cos, sin, half, second, whole);
@@ -125,7 +138,7 @@ static void rotate_halves_twice(const float *x, const float *x2, float *y, float
 static inline vf rotate_pairs_vector(vf x, vf cos, vf sin) {
     vi even = (vi_iota() & 1) == 0;
     vf signed_sin = (vf)((vi)sin ^ (even & INT32_MIN));
-    return x * cos + asc_shuffle(x, vi_iota() ^ 1) * signed_sin;
+    return x * cos + ROUNDED(asc_shuffle(x, vi_iota() ^ 1) * signed_sin);
 }
 
 static void rotate_pairs(const float *x, float *y, const float *cos, const float *sin, int64_t half, int own_columns) {
@@ -146,8 +159,8 @@ static void rotate_pairs(const float *x, float *y, const float *cos, const float
     for (; j < half; j++) {
         float a = x[2 * j], b = x[2 * j + 1];
         int64_t first = own_columns ? 2 * j : j, second = own_columns ? 2 * j + 1 : j;
-        y[2 * j] = a * cos[first] - b * sin[first];
-        y[2 * j + 1] = b * cos[second] + a * sin[second];
+        y[2 * j] = a * cos[first] - ROUNDED(b * sin[first]);
+        y[2 * j + 1] = b * cos[second] + ROUNDED(a * sin[second]);
     }
 }
 
@@ -158,13 +171,13 @@ static void regroup_pairs(const float *x, float *y, const float *cos, const floa
     for (; j + ASC_VF <= half; j += ASC_VF) {
         vf low = vf_load(x + 2 * j), high = vf_load(x + 2 * j + ASC_VF);
         vf a = asc_shuffle2(low, high, even), b = asc_shuffle2(low, high, odd);
-        vf_store(y + j, a * vf_load(cos + j) - b * vf_load(sin + j));
-        vf_store(y + j + half, b * vf_load(cos + j + second) + a * vf_load(sin + j + second));
+        vf_store(y + j, a * vf_load(cos + j) - ROUNDED(b * vf_load(sin + j)));
+        vf_store(y + j + half, b * vf_load(cos + j + second) + ROUNDED(a * vf_load(sin + j + second)));
     }
     for (; j < half; j++) {
         float a = x[2 * j], b = x[2 * j + 1];
-        y[j] = a * cos[j] - b * sin[j];
-        y[j + half] = b * cos[j + second] + a * sin[j + second];
+        y[j] = a * cos[j] - ROUNDED(b * sin[j]);
+        y[j + half] = b * cos[j + second] + ROUNDED(a * sin[j + second]);
     }
 }
 

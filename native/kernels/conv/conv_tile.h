@@ -6,11 +6,16 @@
 #ifndef ASC_KERNELS_CONV_TILE_H
 #define ASC_KERNELS_CONV_TILE_H
 
+#include "by_lane.h"
 #include "conv_ending.h"
 #include "matmul/gemm_tile.h"
 
-#define CONV_ROWS GEMM_ROWS /* most pixels of a tile */
-#define CONV_AMX_ROWS 32    /* of one of AMX */
+#if ASC_BY_LANE
+#define CONV_ROWS 8 /* most pixels of a tile: with 8 x 2 accumulators four elements of each pixel are in registers */
+#else
+#define CONV_ROWS GEMM_ROWS
+#endif
+#define CONV_AMX_ROWS 32 /* of one of AMX */
 #define CONV_MOST_ROWS CONV_AMX_ROWS
 
 /* Consecutive floats that a window reads, each times one row of weights. */

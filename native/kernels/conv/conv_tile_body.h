@@ -2,6 +2,7 @@
  * includer defines what a product is:
  *   CONV_BROADCAST(p)               what one pixel reads at p, in every lane
  *   CONV_MULTIPLY(left, right, sum) sum plus the products of the lanes
+ *   CONV_MULTIPLY_LANE(four, lane, right, sum) the same with what four[lane] is of a pixel, where ASC_BY_LANE
  *   CONV_TILE_RUN                   the function's name
  */
 #include <math.h>
@@ -69,7 +70,25 @@ static inline __attribute__((always_inline)) void multiply(const conv_tile *t, i
         while (near.lines > 0) fetch_line(&near);
     for (int64_t r = 0; r < t->runs; r++) {
         const float *first = t->x + t->of[r].start, *second = first + HALF * one, *w = t->w + t->of[r].weight;
-        for (int64_t k = t->length; k > 0; k--, w += GEMM_PANEL) {
+        int64_t k = t->length;
+#if ASC_BY_LANE
+        for (; k >= 4; k -= 4, first += 4, second += 4) {
+            vf four[rows];
+            _Pragma("GCC unroll 8") for (int i = 0; i < rows; i++) four[i] =
+                vf_load(pixel_at(i < HALF ? first : second, one, three, five, i % HALF));
+            _Pragma("GCC unroll 4") for (int lane = 0; lane < 4; lane++, w += GEMM_PANEL) {
+                _Pragma("GCC unroll 2") for (int v = 0; v < vectors; v++) {
+                    vf right = vf_load(w + v * ASC_VF);
+                    _Pragma("GCC unroll 8") for (int i = 0; i < rows; i++) s->of[i][v] =
+                        CONV_MULTIPLY_LANE(four[i], lane, right, s->of[i][v]);
+                }
+                __builtin_prefetch((const void *)ahead, 0, 2);
+                ahead += (uintptr_t)t->ahead_step;
+            }
+            if (rows > HALF) fetch_line(&near);
+        }
+#endif
+        for (; k > 0; k--, w += GEMM_PANEL) {
             vf right[2];
             OPAQUE(first);
             if (rows > HALF) OPAQUE(second);
@@ -122,10 +141,14 @@ PAIR(6)
 #if CONV_ROWS > 6
 PAIR(7)
 PAIR(8)
+#endif
+#if CONV_ROWS > 8
 PAIR(9)
 PAIR(10)
 PAIR(11)
 PAIR(12)
+#endif
+#if CONV_ROWS > 12
 PAIR(13)
 PAIR(14)
 #endif
@@ -133,12 +156,18 @@ PAIR(14)
 typedef void (*tile_fn)(const conv_tile *);
 #define ROW(rows) {tile_##rows##x1, tile_##rows##x2}
 static const tile_fn TILES[CONV_ROWS][2] = {
-    ROW(1), ROW(2), ROW(3), ROW(4),
+    ROW(1),  ROW(2),  ROW(3),  ROW(4),
 #if CONV_ROWS > 4
-    ROW(5), ROW(6),
+    ROW(5),  ROW(6),
 #endif
 #if CONV_ROWS > 6
-    ROW(7), ROW(8), ROW(9), ROW(10), ROW(11), ROW(12), ROW(13), ROW(14),
+    ROW(7),  ROW(8),
+#endif
+#if CONV_ROWS > 8
+    ROW(9),  ROW(10), ROW(11), ROW(12),
+#endif
+#if CONV_ROWS > 12
+    ROW(13), ROW(14),
 #endif
 };
 

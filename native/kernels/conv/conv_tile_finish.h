@@ -12,7 +12,7 @@ typedef struct tile_sums {
 } tile_sums;
 
 /* Whether the ISA rounds to bfloat16 in an instruction, so that a tile of it ends in few. */
-#if defined(__AVX512BF16__)
+#if defined(__AVX512BF16__) || defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
 #define TILE_NARROWS 1
 #else
 #define TILE_NARROWS 0

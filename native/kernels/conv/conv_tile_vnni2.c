@@ -3,5 +3,6 @@
 
 #define CONV_BROADCAST(p) vnni2_broadcast(p)
 #define CONV_MULTIPLY(left, right, sum) vnni2_multiply(left, right, sum)
+#define CONV_MULTIPLY_LANE(four, lane, right, sum) vnni2_multiply_lane(four, lane, right, sum)
 #define CONV_TILE_RUN ASC_FN(conv_tile_vnni2_run)
 #include "conv_tile_body.h"

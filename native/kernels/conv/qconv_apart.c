@@ -5,6 +5,8 @@
 
 #if defined(__SSE4_1__) && !defined(__AVX512F__)
 #include <immintrin.h>
+#elif defined(__ARM_FEATURE_DOTPROD)
+#include <arm_neon.h>
 #endif
 
 #define ALWAYS static inline __attribute__((always_inline))
@@ -29,6 +31,29 @@ ALWAYS vi group_weights(const int8_t *const p[TAPS]) {
 }
 ALWAYS vi multiply(vi sum, vi x, vi w) {
     return (vi)_mm512_dpbusd_epi32((__m512i)sum, (__m512i)x, (__m512i)w);
+}
+#elif defined(__ARM_FEATURE_DOTPROD)
+#define TAPS 4
+ALWAYS vi group_bytes(const uint8_t *const p[TAPS]) {
+    const uint8x16_t order = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
+    uint8x16_t bytes;
+    for (int k = 0; k < TAPS; k++) memcpy((uint8_t *)&bytes + 4 * k, p[k], 4);
+    return (vi)vqtbl1q_u8(bytes, order);
+}
+ALWAYS vi group_weights(const int8_t *const p[TAPS]) {
+    const uint8_t *bytes[TAPS];
+    for (int k = 0; k < TAPS; k++) bytes[k] = (const uint8_t *)p[k];
+    return group_bytes(bytes);
+}
+ALWAYS vi multiply(vi sum, vi x, vi w) {
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+    return (vi)vusdotq_s32((int32x4_t)sum, (uint8x16_t)x, (int8x16_t)w);
+#else
+    /* Bytes less 128 are signed; what that takes from the sum doesn't depend on them. */
+    int32x4_t taken = vdotq_s32(vdupq_n_s32(0), (int8x16_t)w, vdupq_n_s8(-128));
+    int8x16_t less = (int8x16_t)veorq_u8((uint8x16_t)x, vdupq_n_u8(128));
+    return (vi)vsubq_s32(vdotq_s32((int32x4_t)sum, less, (int8x16_t)w), taken);
+#endif
 }
 #else
 ALWAYS vi wide_byte(const uint8_t *p) {
@@ -147,7 +172,7 @@ ALWAYS void three_by_three(const qconv *c, const uint8_t *window, const int8_t *
                            int32_t *sums, const int64_t from, const int64_t stride) {
     static const int8_t zeros[ASC_VF];
     const int64_t channels = c->channels, pitch = c->dilation[0] * c->padded[1] * channels;
-    const vi ones = (vi)_mm512_set1_epi32(0x00010101);
+    const vi ones = vi_set(0x00010101);
     vi w[3], z = {0};
     for (int64_t s = 0; s < 3; s++) {
         const int8_t *const rows[TAPS] = {weights + s * channels, weights + (3 + s) * channels,

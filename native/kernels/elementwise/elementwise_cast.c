@@ -4,6 +4,10 @@
 #include "elementwise.h"
 #include "float16.h"
 
+#if defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
+#include <arm_neon.h>
+#endif
+
 /* ---- float16 and bfloat16 ----------------------------------------------------------------- */
 
 static void load_f16(void *dst, const void *src, int64_t n) {
@@ -19,7 +23,16 @@ static inline uint16_t f32_to_bf16(float x) {
     return (uint16_t)((u & 0x7fffffff) > 0x7f800000 ? (u >> 16) | 0x40 : rounded);
 }
 EW_CONVERT(load_bf16, uint16_t, float, ew_float((uint32_t)x << 16))
+#if defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
+static void store_bf16(void *dst, const void *src, int64_t n) {
+    for (int64_t i = 0; i < n; i += ASC_VF) {
+        bfloat16x4_t narrow = vcvt_bf16_f32((float32x4_t)vf_load((const float *)src + i));
+        memcpy((uint16_t *)dst + i, &narrow, sizeof narrow);
+    }
+}
+#else
 EW_CONVERT(store_bf16, float, uint16_t, f32_to_bf16(x))
+#endif
 EW_CONVERT(narrow_bf16, float, float, ew_float((uint32_t)f32_to_bf16(x) << 16))
 
 static void narrow_f16(void *dst, const void *src, int64_t n) {

@@ -4,6 +4,8 @@
 
 #if defined(__SSE4_1__) && !defined(__AVX512F__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 #define PER_PANEL (GEMM_PANEL / ASC_VF) /* vectors in a row of a panel */
@@ -24,6 +26,10 @@ ALWAYS vi load_bytes(const int8_t *p) {
     int32_t bits;
     memcpy(&bits, p, sizeof bits);
     return (vi)_mm_cvtepi8_epi32(_mm_cvtsi32_si128(bits));
+#elif defined(__aarch64__)
+    uint32_t bits;
+    memcpy(&bits, p, sizeof bits);
+    return (vi)vmovl_s16(vget_low_s16(vmovl_s8(vcreate_s8(bits))));
 #else
     vi v;
     for (int i = 0; i < ASC_VF; i++) v[i] = p[i];

@@ -17,6 +17,8 @@
 #define GEMM_ROWS 14 /* 14 x 2 accumulators, 2 of B and a broadcast fill the 32 registers */
 #elif ASC_VF == 8
 #define GEMM_ROWS 6
+#elif defined(__aarch64__)
+#define GEMM_ROWS 12 /* 12 x 2 accumulators, 2 of B and 3 of A, which it multiplies lane by lane */
 #else
 #define GEMM_ROWS 4
 #endif

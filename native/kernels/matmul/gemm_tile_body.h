@@ -4,6 +4,8 @@
  *   GEMM_LOAD(p)                   those elements
  *   GEMM_BROADCAST(p)              one element of A in every lane
  *   GEMM_MULTIPLY(left, right, sum) sum plus the products of the lanes
+ *   GEMM_MULTIPLY_LANE(four, lane, right, sum) the same with the element that four[lane] is of A, where ASC_BY_LANE
+ *   GEMM_BLOCKS(t, rows, vectors)  if defined: runs the tile in a way of its own, if it has one; whether it did
  *   GEMM_GELU                      the activation of tiles that end with one (epilogue.h)
  *   GEMM_TILE_RUN                  the function's name
  */
@@ -28,24 +30,45 @@
     vf sum[rows][vectors];                                                                \
     EACH_SUM(rows, vectors) sum[i][v] = t->resume ? vf_load(start + i * start_row + v * ASC_VF) : (vf){0}
 
-#define STEP(rows, vectors)                                                       \
-    do {                                                                          \
-        vf right[vectors];                                                        \
-        _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++) right[v] =      \
-            GEMM_LOAD(b + v / PER_PANEL * panel + v % PER_PANEL * GEMM_VECTOR);   \
-        _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++) {                 \
-            vf left = GEMM_BROADCAST(a + i);                                      \
-            _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++) sum[i][v] = \
-                GEMM_MULTIPLY(left, right[v], sum[i][v]);                         \
-        }                                                                         \
-        __builtin_prefetch(fetch, 0, 2);                                          \
-        fetch += fetch_step;                                                      \
-        a += a_step;                                                              \
-        b += b_step;                                                              \
+/* The products of `rows` rows' elements at a with the vectors of B, of which whole fours of rows are taken by lanes. */
+#if ASC_BY_LANE
+#define PRODUCTS(rows, vectors)                                                              \
+    vf four[rows / 4 + 1];                                                                   \
+    _Pragma("GCC unroll 4") for (int i = 0; i < rows / 4; i++) four[i] = vf_load(a + 4 * i); \
+    _Pragma("GCC unroll 16") for (int i = 0; i < rows / 4 * 4; i++)                          \
+        _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++) sum[i][v] =                \
+            GEMM_MULTIPLY_LANE(four[i / 4], i % 4, right[v], sum[i][v]);                     \
+    ROWS_PRODUCTS(rows / 4 * 4, rows, vectors)
+#else
+#define PRODUCTS(rows, vectors) ROWS_PRODUCTS(0, rows, vectors)
+#endif
+
+#define ROWS_PRODUCTS(from, rows, vectors)                                    \
+    _Pragma("GCC unroll 16") for (int i = from; i < rows; i++) {              \
+        vf left = GEMM_BROADCAST(a + i);                                      \
+        _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++) sum[i][v] = \
+            GEMM_MULTIPLY(left, right[v], sum[i][v]);                         \
+    }
+
+#define STEP(rows, vectors)                                                     \
+    do {                                                                        \
+        vf right[vectors];                                                      \
+        _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++) right[v] =    \
+            GEMM_LOAD(b + v / PER_PANEL * panel + v % PER_PANEL * GEMM_VECTOR); \
+        PRODUCTS(rows, vectors)                                                 \
+        __builtin_prefetch(fetch, 0, 2);                                        \
+        fetch += fetch_step;                                                    \
+        a += a_step;                                                            \
+        b += b_step;                                                            \
     } while (0)
+
+#if !defined(GEMM_BLOCKS)
+#define GEMM_BLOCKS(t, rows, vectors) 0
+#endif
 
 #define TILE(rows, vectors)                                                    \
     static void tile_##rows##x##vectors(const gemm_tile *t) {                  \
+        if (GEMM_BLOCKS(t, rows, vectors)) return;                             \
         BEGIN(rows, vectors);                                                  \
         for (int64_t k = t->k; k > 0; k--) STEP(rows, vectors);                \
         EACH_SUM(rows, vectors) vf_store(c + i * ldc + v * ASC_VF, sum[i][v]); \
@@ -71,6 +94,8 @@ PAIR(9)
 PAIR(10)
 PAIR(11)
 PAIR(12)
+#endif
+#if GEMM_ROWS > 12
 PAIR(13)
 PAIR(14)
 #endif
@@ -156,12 +181,15 @@ ENDINGS(14)
 typedef void (*tile_fn)(const gemm_tile *);
 #define ROW(rows) {tile_##rows##x1, tile_##rows##x2}
 static const tile_fn TILES[GEMM_ROWS][2] = {
-    ROW(1), ROW(2), ROW(3), ROW(4),
+    ROW(1),  ROW(2),  ROW(3), ROW(4),
 #if GEMM_ROWS > 4
-    ROW(5), ROW(6),
+    ROW(5),  ROW(6),
 #endif
 #if GEMM_ROWS > 6
-    ROW(7), ROW(8), ROW(9), ROW(10), ROW(11), ROW(12), ROW(13), ROW(14),
+    ROW(7),  ROW(8),  ROW(9), ROW(10), ROW(11), ROW(12),
+#endif
+#if GEMM_ROWS > 12
+    ROW(13), ROW(14),
 #endif
 };
 

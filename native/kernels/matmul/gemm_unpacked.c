@@ -48,18 +48,23 @@ BOTH(9)
 BOTH(10)
 BOTH(11)
 BOTH(12)
+#endif
+#if GEMM_ROWS > 12
 BOTH(13)
 BOTH(14)
 #endif
 
 #define ROW(rows) {tile_##rows##x1, tile_##rows##x2}
 static void (*const TILES[GEMM_ROWS][2])(const gemm *, const float *, const float *, float *) = {
-    ROW(1), ROW(2), ROW(3), ROW(4),
+    ROW(1),  ROW(2),  ROW(3), ROW(4),
 #if GEMM_ROWS > 4
-    ROW(5), ROW(6),
+    ROW(5),  ROW(6),
 #endif
 #if GEMM_ROWS > 6
-    ROW(7), ROW(8), ROW(9), ROW(10), ROW(11), ROW(12), ROW(13), ROW(14),
+    ROW(7),  ROW(8),  ROW(9), ROW(10), ROW(11), ROW(12),
+#endif
+#if GEMM_ROWS > 12
+    ROW(13), ROW(14),
 #endif
 };
 

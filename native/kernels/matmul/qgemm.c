@@ -7,6 +7,9 @@
 #include <immintrin.h>
 #endif
 
+#if defined(__aarch64__)
+#include "qgemm_neon.h"
+#else
 #define ALWAYS static inline __attribute__((always_inline))
 
 /* Four products of each lane: unsigned bytes of A times signed bytes of B. */
@@ -85,6 +88,7 @@ ALWAYS void tile(const qgemm *g, const uint8_t *first, const int8_t *b, int32_t 
         memcpy(sums + i * QGEMM_COLUMNS + ASC_VF, &sum[i][1], sizeof(vi));
     }
 }
+#endif
 
 #define TILE(rows)                                                                                  \
     static void tile_##rows(const qgemm *g, const uint8_t *first, const int8_t *b, int32_t *sums) { \
@@ -102,6 +106,8 @@ TILE(5)
 TILE(6)
 TILE(7)
 TILE(8)
+#endif
+#if QGEMM_ROWS > 8
 TILE(9)
 TILE(10)
 TILE(11)
@@ -110,9 +116,12 @@ TILE(12)
 
 typedef void (*tile_fn)(const qgemm *, const uint8_t *, const int8_t *, int32_t *);
 static const tile_fn TILES[QGEMM_ROWS] = {
-    tile_1, tile_2, tile_3, tile_4,
+    tile_1, tile_2,  tile_3,  tile_4,
 #if QGEMM_ROWS > 4
-    tile_5, tile_6, tile_7, tile_8, tile_9, tile_10, tile_11, tile_12,
+    tile_5, tile_6,  tile_7,  tile_8,
+#endif
+#if QGEMM_ROWS > 8
+    tile_9, tile_10, tile_11, tile_12,
 #endif
 };
 

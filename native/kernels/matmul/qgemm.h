@@ -13,6 +13,8 @@
 #define QGEMM_PANEL ASC_PANEL /* columns of a panel of ASC_LAYOUT_VNNI4_32 */
 #if ASC_VF == 16
 #define QGEMM_ROWS 12 /* rows of a register tile */
+#elif defined(__aarch64__)
+#define QGEMM_ROWS 8
 #else
 #define QGEMM_ROWS 4
 #endif
