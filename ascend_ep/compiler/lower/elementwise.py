@@ -100,9 +100,9 @@ def lower_many(node: NodeView, b: PlanBuilder) -> None:
         taken, left = left[: MAX_INPUTS - len(so_far)], left[MAX_INPUTS - len(so_far) :]
         program = Program()
         values = [program.input(ref, ref.dtype) for ref in so_far]
-        values += [input_value(program, b, operand) for operand in taken]
+        values += [input_value(program, b, given) for given in taken]
         value = reduce(lambda x, y: program.call(FOLDED[node.op_type], x, y), values)
-        dims = broadcast(*(v.dims for v in (*so_far, *taken)))
+        dims = broadcast(*(ref.dims for ref in so_far), *(given.dims for given in taken))
         so_far = [b.temp(computed_dtype(target.dtype), dims) if left else b.out(target)]
         last = value / float(len(node.inputs)) if node.op_type == "Mean" and not left else value
         program.output(last, so_far[0].dtype)
@@ -255,7 +255,10 @@ def lower_elementwise(node: NodeView, b: PlanBuilder) -> None:
         b.bind(target, b.ref(needed(node.inputs, 0)))
         return
     if node.op_type in FOLDED and len(node.inputs) > MAX_INPUTS:
-        lower_many(node, b)
+        try:
+            lower_many(node, b)
+        except (ProgramError, ValueError) as error:
+            raise Unsupported(str(error)) from None
         return
     arguments = Arguments(node, b)
     if target.dtype not in COMPUTABLE and not (node.op_type in CASTS and target.dtype in dtypes.STORED):
