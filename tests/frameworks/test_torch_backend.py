@@ -167,6 +167,27 @@ def test_numbers_that_are_assigned_to_slices() -> None:
     assert not reports()[-1].eager, reports()[-1]
 
 
+def test_later_calls_with_numbers_that_translations_take_otherwise() -> None:
+    """The first call, which is compared with PyTorch's, has none of them."""
+    x, y = torch.tensor([0.9, 8.0, -7.0, 5.0, 2.0]), torch.tensor([0.4, 2.0, 3.0, -3.0, 3.0])
+    hard = (
+        torch.tensor([float("nan"), float("inf"), -0.0, 9.0, 1.0]),
+        torch.tensor([1.0, 2.0, -3.0, 0.0, 0.1]),
+    )
+    for function in (lambda x, y: torch.sign(x) + y, torch.floor_divide):
+        compiled = torch.compile(function, backend=ascend)
+        for given in ((x, y), hard):
+            torch.testing.assert_close(compiled(*given), function(*given), equal_nan=True)
+        assert not reports()[-1].eager, reports()[-1]
+
+
+def test_results_that_are_picked_are_no_operators_left() -> None:
+    x = torch.rand(2, 3, 8, 8)
+    compiled = torch.compile(lambda x: torch.nn.functional.adaptive_max_pool2d(x, 3) + 1, backend=ascend)
+    close(compiled(x), torch.nn.functional.adaptive_max_pool2d(x, 3) + 1)
+    assert list(reports()[-1].eager) == ["aten.adaptive_max_pool2d.default"]
+
+
 def test_random_numbers_are_pytorchs() -> None:
     def function(x: torch.Tensor) -> torch.Tensor:
         return torch.nn.functional.dropout(x * 2, 0.5) + 1

@@ -22,6 +22,18 @@ def test_nodes(symbolic: bool) -> None:
     run_node("Sigmoid", [X], symbolic=symbolic)
 
 
+@pytest.mark.parametrize("op", ["Sum", "Mean", "Max", "Min"])
+def test_more_inputs_than_a_program_takes(op: str) -> None:
+    shapes = [(4, 5), (5,), (4, 1)]
+    many = [RANDOM.standard_normal(shapes[k % 3]).astype(np.float32) for k in range(47)]
+    run_node(op, many, rtol=1e-4, atol=1e-5)
+
+
+def test_more_parts_than_a_concat_takes() -> None:
+    parts = [np.full((2, k % 3, 2), k, np.float32) for k in range(431)]
+    run_node("Concat", parts, {"axis": 1})
+
+
 def test_a_custom_operator() -> None:
     (y,) = run_node("Swish", [X], {"beta": 2.0}, domain="my")
     wide = X.astype(np.float64)

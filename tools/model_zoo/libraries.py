@@ -23,9 +23,11 @@ import ascend_ep
 import ascend_ep.provider
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
+from model_zoo.drawn_pipelines import name_of
 from model_zoo.made import trained
 from model_zoo.packages import NotToBeHad
 from model_zoo.pipelines import PIPELINES
+from model_zoo.trial import CPU
 
 #: What rounding may add to the error of the CPU provider, of the largest value.
 ROUNDING = 1e-5
@@ -86,8 +88,8 @@ def tried(folder: Path, name: str, speed: bool) -> tuple[bool, str]:
         wanted = dict(stored)
     rows = wanted.pop("X")
     source = (folder / f"{name}.onnx").read_bytes()
-    plain = onnxruntime.InferenceSession(source, providers=["CPUExecutionProvider"])
-    inside = onnxruntime.InferenceSession(source, providers=["AscendEP", "CPUExecutionProvider"])
+    plain = onnxruntime.InferenceSession(source, providers=CPU)
+    inside = onnxruntime.InferenceSession(source, providers=["AscendEP", *CPU])
     made = convert(folder / f"{name}.onnx", ConvertOptions())
     own = ascend_ep.InferenceSession(made.to_bytes())
     feeds = {plain.get_inputs()[0].name: rows}
@@ -114,18 +116,28 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="pipelines; all by default")
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "ascend-ep" / "real_models")
     parser.add_argument("--folder", type=Path, help="of pipelines that were trained before")
+    parser.add_argument("--draw", type=int, help="this many that nobody picked, by --seed", metavar="COUNT")
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--speed", action="store_true", help="beside the CPU provider, of 1 and 1000 rows")
     given = parser.parse_args()
+    names, label = given.names or list(PIPELINES), ""
+    if given.draw is not None:
+        names, label = [name_of(given.seed, k) for k in range(given.draw)], f"drawn_{given.seed}_{given.draw}"
     try:
-        folder = given.folder or trained("pipelines", given.cache)
+        folder = given.folder or trained("pipelines", given.cache, label, names if label else ())
     except NotToBeHad as reason:
         print(f"skipped: {reason}")
         return 0
     wrong, count = 0, 0
-    for name in given.names or PIPELINES:
+    for name in names:
         if not (folder / f"{name}.onnx").exists():
             reason = (folder / f"{name}.failed").read_text().strip().splitlines()[-1][:100]
             print(f"      {name:28s} its converter fails: {reason}")
+            continue
+        try:
+            onnxruntime.InferenceSession(folder / f"{name}.onnx", providers=CPU)
+        except Exception as error:  # what its converter wrote is no model
+            print(f"      {name:28s} the CPU provider doesn't take it: {str(error)[:100]}")
             continue
         agrees, line = tried(folder, name, given.speed)
         wrong, count = wrong + (not agrees), count + 1

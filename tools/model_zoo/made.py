@@ -7,6 +7,7 @@ data that scikit-learn brings.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from model_zoo.environments import environment, run_module
@@ -33,14 +34,15 @@ def path_of(model: Model, cache: Path) -> Path:
     return _quantised(model, shipped, cache) if model.made else shipped
 
 
-def trained(module: str, cache: Path) -> Path:
-    """The folder of what a module of model_zoo trains in an environment of its own. Raises NotToBeHad."""
-    folder = cache / "made" / module
+def trained(module: str, cache: Path, label: str = "", names: Sequence[str] = ()) -> Path:
+    """The folder of what a module of model_zoo trains in an environment of its own: of these names, all by
+    default. `label`: what its folder is called. Raises NotToBeHad."""
+    folder = cache / "made" / (label or module)
     if not (folder / "complete").exists():
         python = environment("trainers", [TRAINERS], cache)
         folder.mkdir(parents=True, exist_ok=True)
         try:
-            run_module(python, f"model_zoo.{module}", str(folder), limit=LIMIT)
+            run_module(python, f"model_zoo.{module}", str(folder), *names, limit=LIMIT)
         except RuntimeError as error:
             raise NotToBeHad(f"models of {module}: {error}") from error
         (folder / "complete").touch()

@@ -15,6 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from model_zoo.drawn_pipelines import Draw
+
 
 def _of(path: str, *args: Any, **given: Any) -> Any:
     """An estimator by its place: of scikit-learn, lightgbm or xgboost."""
@@ -196,10 +198,16 @@ def _converted(fitted: Any, x: Any) -> Any:
 
 def _made(name: str, folder: Path) -> None:
     numpy = importlib.import_module("numpy")
-    data, make = PIPELINES[name]
-    x, y = _data(data)
+    if name in PIPELINES:
+        data, make = PIPELINES[name]
+        x, y = _data(data)
+    else:
+        draw = Draw(name)
+        make, (x, y) = draw.make, draw.data()
     seen = numpy.arange(len(x)) % 4 != 3
     fitted = make().fit(x[seen], y[seen])
+    if type(fitted).__module__.startswith(("lightgbm", "xgboost")):
+        x = x.astype(numpy.float32)  # the type of their converters
     rows = x[~seen]
     classes = hasattr(fitted, "predict_proba")
     predicted = {"label" if classes else "value": fitted.predict(rows)}

@@ -12,9 +12,11 @@ from functools import reduce
 from ascend_ep.compiler.lower.arguments import enum_of, needed, operand
 from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.opdef import dtypes
+from ascend_ep.opdef.broadcast import broadcast
 from ascend_ep.opdef.dims import static
 from ascend_ep.opdef.expression import Cast, Number
 from ascend_ep.plan.tile_program import ProgramError, TileProgram, Value, computed_dtype
+from ascend_ep.plan.tile_value import MAX_INPUTS
 
 Program = TileProgram[Ref]
 Expression = Callable[["Arguments"], Value]
@@ -82,7 +84,29 @@ def _folded(op: str) -> Expression:
 
 
 def _mean(a: Arguments) -> Value:
-    return _folded("add")(a) / float(len(a.node.inputs))
+    return _folded(FOLDED["Mean"])(a) / float(len(a.node.inputs))
+
+
+#: By the operators that take any number of inputs, the primitive that joins two.
+FOLDED = {"Max": "max", "Mean": "add", "Min": "min", "Sum": "add"}
+
+
+def lower_many(node: NodeView, b: PlanBuilder) -> None:
+    """One of FOLDED with more inputs than a program takes: programs that each take the result before."""
+    target = needed(node.outputs, 0)
+    left = [needed(node.inputs, i) for i in range(len(node.inputs))]
+    so_far: list[Ref] = []
+    while left:
+        taken, left = left[: MAX_INPUTS - len(so_far)], left[MAX_INPUTS - len(so_far) :]
+        program = Program()
+        values = [program.input(ref, ref.dtype) for ref in so_far]
+        values += [input_value(program, b, given) for given in taken]
+        value = reduce(lambda x, y: program.call(FOLDED[node.op_type], x, y), values)
+        dims = broadcast(*(ref.dims for ref in so_far), *(given.dims for given in taken))
+        so_far = [b.temp(computed_dtype(target.dtype), dims) if left else b.out(target)]
+        last = value / float(len(node.inputs)) if node.op_type == "Mean" and not left else value
+        program.output(last, so_far[0].dtype)
+        emit_program(b, program, so_far)
 
 
 def _prelu(a: Arguments) -> Value:
@@ -199,9 +223,9 @@ EXPRESSIONS: dict[str, Expression] = {
     "IsNaN": lambda a: a.program.isnan(a.value(0)),
     "Less": _compared("lt"),
     "LessOrEqual": _compared("le"),
-    "Max": _folded("max"),
+    "Max": _folded(FOLDED["Max"]),
     "Mean": _mean,
-    "Min": _folded("min"),
+    "Min": _folded(FOLDED["Min"]),
     "Mod": _mod,
     "Mul": _primitive("mul"),
     "Neg": _primitive("neg"),
@@ -212,7 +236,7 @@ EXPRESSIONS: dict[str, Expression] = {
     "Relu": lambda a: a.call("max", a.value(0), 0),
     "Sign": _primitive("sign"),
     "Sub": _primitive("sub"),
-    "Sum": _folded("add"),
+    "Sum": _folded(FOLDED["Sum"]),
     "Where": _where,
     "Xor": _primitive("xor"),
 }
@@ -229,6 +253,12 @@ def lower_elementwise(node: NodeView, b: PlanBuilder) -> None:
         raise Unsupported("broadcasting by attributes (opset 6 and before) is not implemented")
     if node.op_type in CASTS and needed(node.inputs, 0).dtype == target.dtype:
         b.bind(target, b.ref(needed(node.inputs, 0)))
+        return
+    if node.op_type in FOLDED and len(node.inputs) > MAX_INPUTS:
+        try:
+            lower_many(node, b)
+        except (ProgramError, ValueError) as error:
+            raise Unsupported(str(error)) from None
         return
     arguments = Arguments(node, b)
     if target.dtype not in COMPUTABLE and not (node.op_type in CASTS and target.dtype in dtypes.STORED):

@@ -87,14 +87,27 @@ def lower_transpose(node: NodeView, b: PlanBuilder) -> None:
         _hand_on(b, target, permuted(b, x, perm))
 
 
+#: What one call of the concat kernel takes.
+MOST_PARTS = 200
+
+
 @lowers("concat")
 def lower_concat(node: NodeView, b: PlanBuilder) -> None:
     target = needed(node.outputs, 0)
-    parts = [source for source in node.inputs if source is not None]
+    parts = [b.ref(source) for source in node.inputs if source is not None]
     axis = axis_of(node, target.rank, 1 if node.version < 4 else None)
-    if len(parts) > 200:
-        raise Unsupported(f"it has {len(parts)} inputs; the native concat takes up to 200")
-    b.emit("concat", [b.ref(part) for part in parts], [b.out(target)], CONCAT.pack(axis=axis))
+    while len(parts) > MOST_PARTS:
+        parts = [_joined(b, parts[i : i + MOST_PARTS], axis) for i in range(0, len(parts), MOST_PARTS)]
+    b.emit("concat", parts, [b.out(target)], CONCAT.pack(axis=axis))
+
+
+def _joined(b: PlanBuilder, parts: Sequence[Ref], axis: int) -> Ref:
+    lengths = [part.dims[axis] for part in parts]
+    dims = [*parts[0].dims]
+    dims[axis] = sum(lengths[1:], lengths[0])
+    joined = b.temp(parts[0].dtype, dims)
+    b.emit("concat", parts, [joined], CONCAT.pack(axis=axis))
+    return joined
 
 
 @lowers("split")

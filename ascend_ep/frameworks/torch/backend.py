@@ -9,6 +9,7 @@ is an input from then on.
 from __future__ import annotations
 
 import logging
+import operator
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -116,6 +117,8 @@ def _decompositions(trained: bool) -> dict[Any, Any]:
         **core_aten_decompositions(),
         **of_batch,
         aten.squeeze.dims: _squeezed,
+        aten.sign.default: _sign,
+        aten.floor_divide.default: _floor_divided,
         aten.copy.default: _copied,
         **(attention_training.decompositions() if trained else {}),
     }
@@ -124,6 +127,28 @@ def _decompositions(trained: bool) -> dict[Any, Any]:
 def _copied(over: Any, source: Any, non_blocking: bool = False) -> Any:
     """What is assigned, in the place of the whole: torch.onnx's translation doesn't broadcast it."""
     return source.to(over.dtype).expand(over.shape).clone()
+
+
+def _sign(x: Any) -> Any:
+    """0 of NaN, of which torch.onnx's translation makes NaN."""
+    return (x > 0).to(x.dtype) - (x < 0).to(x.dtype) if x.is_floating_point() else NotImplemented
+
+
+def _floor_divided(x: Any, y: Any) -> Any:
+    """Of floats by their remainder: the quotient that torch.onnx's translation takes the floor of may be
+    rounded up to a whole number, and is a number where x is infinite."""
+    import torch
+
+    if not isinstance(x, torch.Tensor) or not torch.is_floating_point(x + y):
+        return NotImplemented
+    y = torch.full_like(x, y) if not isinstance(y, torch.Tensor) else y
+    rest = torch.fmod(x, y)
+    quotient = (x - rest) / y
+    other = (rest != 0) & ((rest < 0) ^ (y < 0))
+    quotient = torch.where(other, quotient - 1, quotient)
+    whole = torch.floor(quotient)
+    whole = torch.where(quotient - whole > 0.5, whole + 1, whole)
+    return torch.where(y == 0, x / y, whole)
 
 
 def _squeezed(x: Any, dims: Sequence[int]) -> Any:
@@ -213,7 +238,7 @@ def _program(
     try:
         program = GraphProgram(part, fixed, search_seconds)
     except (Unsupported, AscendError) as error:
-        _left(report, sorted({str(n.target) for n in operators}), str(error))
+        _left(report, _names(part), str(error))
         return part  # type: ignore[no-any-return]
     report.bundles += 1
     report.operators += len(operators)
@@ -254,12 +279,17 @@ class _Checked:
 
     def give_up(self, reason: str, arguments: Sequence[Any]) -> Any:
         """PyTorch's results, from now on."""
-        operators = [str(n.target) for n in self.part.graph.nodes if n.op == "call_function"]
         self.report.bundles -= 1
-        self.report.operators -= len(operators)
-        _left(self.report, sorted(set(operators)), reason)
+        self.report.operators -= sum(n.op == "call_function" for n in self.part.graph.nodes)
+        _left(self.report, _names(self.part), reason)
         self.program = None
         return self.part(*arguments)
+
+
+def _names(part: Any) -> list[str]:
+    """Of the operators in a part; picking one of several results is none."""
+    targets = {n.target for n in part.graph.nodes if n.op == "call_function"}
+    return sorted(str(t) for t in targets - {operator.getitem})
 
 
 def _left(report: Report, names: Sequence[str], reason: str) -> None:

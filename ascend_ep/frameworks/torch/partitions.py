@@ -29,7 +29,8 @@ def partitioned(
     if all(n.op != "call_function" or _translates(n) for n in graph.graph.nodes):
         return make(graph, constants)
     for node in graph.graph.nodes:
-        if node.op == "call_function" and not _translates(node):
+        picks = node.target is operator.getitem  # of the results of another that is named
+        if node.op == "call_function" and not picks and not _translates(node):
             left.setdefault(str(node.target), "torch.onnx has no translation of it")
     copy = torch.fx.GraphModule(graph, _copied(graph.graph))
     places = [n.name for n in copy.graph.nodes if n.op == "placeholder"]

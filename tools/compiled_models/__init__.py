@@ -1,0 +1,1 @@
+"""Models of others under torch.compile(backend="ascend"): tools/torch_models."""
