@@ -58,6 +58,20 @@ def test_saved_for_one_cpu() -> None:
     assert "custom_op_info" not in str(caught.value)
 
 
+@pytest.mark.parametrize(("start", "end", "step"), [(-1, -(2**63), -(2**63)), (0, 9, 2**63 - 1)])
+def test_steps_beyond_any_size(start: int, end: int, step: int) -> None:
+    """With a free size they are part of a formula."""
+    values = [helper.make_tensor_value_info("x", 1, ["n"]), helper.make_tensor_value_info("y", 1, [None])]
+    bounds = {"start": [start], "end": [end], "axes": [0], "step": [step]}
+    constants = [numpy_helper.from_array(np.array(v, np.int64), n) for n, v in bounds.items()]
+    node = helper.make_node("Slice", ["x", *bounds], ["y"])
+    graph = helper.make_graph([node], "g", values[:1], values[1:], constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    x = np.arange(5, dtype=np.float32)
+    (got,) = ascend_ep.InferenceSession(convert(model, checking.OPTIONS).to_bytes()).run(None, {"x": x})
+    assert got.tolist() == [x[start]]
+
+
 @pytest.mark.parametrize("axis", [0, 2])
 def test_the_places_of_nothing(axis: int) -> None:
     """Along an empty axis, where another empty one leaves nothing to tell."""
