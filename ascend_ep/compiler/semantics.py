@@ -25,6 +25,9 @@ from .half_types import has_half_types
 from .lower import lowering
 from .lowering import Lowering, NodeView, Operand, PlanBuilder, Unsupported
 
+#: of operators whose weights lie in blocks as wide as the vectors of the CPU that saved the model
+_NCHWC = "com.microsoft.nchwc"
+
 _TYPE_NAMES = {
     ir.AttributeType.INT: "int",
     ir.AttributeType.FLOAT: "float",
@@ -243,6 +246,10 @@ def undefined(
             f" and {len(users) - 3} more" if len(users) > 3 else ""
         )
         details.append(f"No parser is registered for Op [{names}, optype [{full}]].")
+        if domain == _NCHWC:
+            details.append("  onnxruntime's level ORT_ENABLE_ALL wrote it for the vectors of one CPU:")
+            details.append("  give the model from before, or save it again at ORT_ENABLE_EXTENDED")
+            continue
         if near:
             details.append(f"  near it: {', '.join(near[:3])}")
         stub = shlex.quote(json.dumps(definition_stub(users[0])))
@@ -254,4 +261,6 @@ def undefined(
     full = f"{canonical_domain(first.domain) or 'ai.onnx'}::{opsets[first]}::{first.op_type}"
     named = [(label(n), n.op_type) for n in nodes]
     fix = None if option.startswith("--") else f"Describe the operator: {option.format(file='FILE')}"
+    if all(domain == _NCHWC for domain, _ in kinds):
+        fix = "Convert the model from before onnxruntime's level ORT_ENABLE_ALL."
     return AscendError("E19010", label(first), full, where=where, fix=fix, details=details, nodes=named)

@@ -12,6 +12,7 @@ from onnx.reference.ops import op_attention, op_cast, op_cum_sum, op_grid_sample
 from ascend_ep.graph.reference_quantised import DequantizeLinear
 from ascend_ep.graph.reference_recurrent import GRU, LSTM, RNN
 from ascend_ep.graph.reference_windows import convolve, convolve_transposed, places_of_maxima, pool
+from ascend_ep.graph.shapes.movement_slicing import python_slice
 from ascend_ep.opdef.dtypes import SUB_BYTE
 
 
@@ -281,7 +282,7 @@ class Scatter(OpRun):
 
 
 class Slice(OpRun):
-    """Backwards, a start before the first element is the first, of which NumPy takes none."""
+    """Backwards, NumPy takes other elements."""
 
     def _run(
         self, x: Any, starts: Any = None, ends: Any = None, axes: Any = None, steps: Any = None
@@ -292,9 +293,7 @@ class Slice(OpRun):
         for axis, start, end, step in zip(
             axes, starts, ends, steps if steps is not None else [1] * count, strict=True
         ):
-            size = x.shape[axis]
-            first = max(int(start), -size) if step < 0 else int(start)
-            cut[axis] = slice(first, None if step < 0 and end < -size else int(end), int(step))
+            cut[axis] = python_slice(int(start), int(end), int(step), x.shape[axis])
         return (x[tuple(cut)],)
 
 

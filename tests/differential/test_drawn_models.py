@@ -14,10 +14,12 @@ from model_fuzzing import checking
 from model_fuzzing.checking import PASSES, Difference, checked, differences, smallest
 from model_fuzzing.growing import Graph
 from model_fuzzing.models import drawn_model
-from onnx import helper
+from model_fuzzing.saving import faults_of_levels, saved
+from onnx import helper, numpy_helper
 
 import ascend_ep
 from ascend_ep.compiler.convert import convert
+from ascend_ep.errors import AscendError
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -32,6 +34,54 @@ def test_what_onnxruntime_computes(seeds: range) -> None:
         found = differences(model, [PASSES, (random.Random(seed).choice(PASSES),)])
         assert found is None, f"seed {seed}: {found}"
     assert ran > len(seeds) * 0.9
+
+
+@pytest.mark.parametrize("seeds", [range(4), pytest.param(range(4, 200), marks=pytest.mark.slow)])
+def test_what_the_optimizer_saved(seeds: range) -> None:
+    said = {seed: faults_of_levels(drawn_model(seed)) for seed in seeds}
+    assert {seed: s for seed, s in said.items() if s not in ("", "-")} == {}
+    assert sum(s == "" for s in said.values()) > len(seeds) * 0.7
+
+
+def test_saved_for_one_cpu() -> None:
+    """A convolution in blocks of channels is refused, with the way out."""
+    weights = numpy_helper.from_array(np.ones((16, 16, 3, 3), np.float32), "w")
+    values = [helper.make_tensor_value_info(n, 1, [1, 16, None, None]) for n in "xy"]
+    graph = helper.make_graph(
+        [helper.make_node("Conv", ["x", "w"], ["y"])], "g", values[:1], values[1:], [weights]
+    )
+    model = saved(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), "all")
+    if not any(node.domain == "com.microsoft.nchwc" for node in model.graph.node):
+        pytest.skip("onnxruntime writes no blocks on this CPU")
+    with pytest.raises(AscendError, match="save it again at ORT_ENABLE_EXTENDED") as caught:
+        convert(model)
+    assert "custom_op_info" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("start", "end", "step"), [(-1, -(2**63), -(2**63)), (0, 9, 2**63 - 1)])
+def test_steps_beyond_any_size(start: int, end: int, step: int) -> None:
+    """With a free size they are part of a formula."""
+    values = [helper.make_tensor_value_info("x", 1, ["n"]), helper.make_tensor_value_info("y", 1, [None])]
+    bounds = {"start": [start], "end": [end], "axes": [0], "step": [step]}
+    constants = [numpy_helper.from_array(np.array(v, np.int64), n) for n, v in bounds.items()]
+    node = helper.make_node("Slice", ["x", *bounds], ["y"])
+    graph = helper.make_graph([node], "g", values[:1], values[1:], constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    x = np.arange(5, dtype=np.float32)
+    (got,) = ascend_ep.InferenceSession(convert(model, checking.OPTIONS).to_bytes()).run(None, {"x": x})
+    assert got.tolist() == [x[start]]
+
+
+@pytest.mark.parametrize("axis", [0, 2])
+def test_the_places_of_nothing(axis: int) -> None:
+    """Along an empty axis, where another empty one leaves nothing to tell."""
+    given = [helper.make_tensor_value_info("x", 1, [0, 2, 0, 7])]
+    made = [helper.make_tensor_value_info("y", 7, None)]
+    graph = helper.make_graph([helper.make_node("ArgMin", ["x"], ["y"], axis=axis)], "g", given, made)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    bundle = convert(model, checking.OPTIONS).to_bytes()
+    (got,) = ascend_ep.InferenceSession(bundle).run(None, {"x": np.zeros((0, 2, 0, 7), np.float32)})
+    assert got.shape == ((1, 2, 0, 7) if axis == 0 else (0, 2, 1, 7))
 
 
 def test_the_smallest_part_is_found() -> None:
@@ -65,6 +115,9 @@ def _has(nodes: list[helper.onnx.NodeProto], op_type: str) -> int:
         (5, -9, -1),
         (9, 0, -1),
         (-3, -(2**62), -(2**63)),
+        (9, 2**63 - 1, -1),
+        (-1, 2**31 - 1, -(2**63)),
+        (1, 2**63 - 2, 2**63 - 1),
     ],
 )
 @pytest.mark.parametrize("known", ["all", "bounds", "none"])

@@ -71,10 +71,10 @@ def checked(drawn: Drawn, off: Collection[str] = ()) -> str | None:
     said = [
         f"{n}: {d}" for n, a, b in zip(drawn.outputs, wanted, got, strict=True) if (d := difference(a, b))
     ]
-    return "" if not said or _is_unsteady(drawn, wanted, got) else said[0]
+    return "" if not said or is_unsteady(drawn, wanted, got) else said[0]
 
 
-def _is_unsteady(drawn: Drawn, wanted: list[Any], got: list[Any]) -> bool:
+def is_unsteady(drawn: Drawn, wanted: list[Any], got: list[Any]) -> bool:
     """Whether the results are as far apart as those of inputs that differ in the last bit of a float32."""
     try:
         reference = Reference(drawn.model())

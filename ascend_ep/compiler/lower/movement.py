@@ -28,6 +28,7 @@ from ascend_ep.compiler.lower.arguments import (
 from ascend_ep.compiler.lower.elementwise import COMPUTABLE, Program, emit_program
 from ascend_ep.compiler.lower.views import broadcast, permuted
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
+from ascend_ep.graph.shapes.movement_slicing import bounded_step
 from ascend_ep.opdef.dims import bounds, floordiv, max_, min_, static
 from ascend_ep.plan.kernel_params import CONCAT, PAD, TRILU, choices
 from ascend_ep.runtime._rt import lib
@@ -155,7 +156,7 @@ def _slice_arguments(node: NodeView, rank: int) -> list[tuple[int, Dim, int]]:
         steps = known_ints(given_steps, "steps") if given_steps else [1] * len(starts)
     if not len(starts) == len(axes) == len(steps) or 0 in steps:
         raise Unsupported("its starts, axes and steps don't fit each other")
-    return [(wrap_axis(a, rank), s, t) for a, s, t in zip(axes, starts, steps, strict=True)]
+    return [(wrap_axis(a, rank), s, bounded_step(t)) for a, s, t in zip(axes, starts, steps, strict=True)]
 
 
 @lowers("slice")

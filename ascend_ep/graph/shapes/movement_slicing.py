@@ -10,6 +10,8 @@ from ascend_ep.opdef.dims import Dim, bounds, floordiv, max_, min_
 
 #: bounds of Slice at or beyond these mean "to the end"
 FAR = 2**31 - 1
+#: what onnxruntime takes for "to the end" in both directions; for ONNX it is the last element backwards
+OPEN_ENDS = (2**31 - 1, 2**63 - 1)
 
 
 @infers("Slice")
@@ -38,6 +40,8 @@ def infer_slice(call: Call) -> Fact:
     for axis, start, end, step in zip(places, starts, ends, steps, strict=True):
         if step == 0:
             call.fail("a step is 0")
+        if isinstance(step, int):
+            step = bounded_step(step)
         dim = dims[axis]
         if isinstance(start, int) and isinstance(end, int) and isinstance(step, int) and isinstance(dim, int):
             static[axis] = python_slice(start, end, step, dim)
@@ -57,12 +61,21 @@ def _maybe_cut(call: Call, rank: int) -> list[int]:
         return list(range(rank))
 
 
+def bounded_step(step: int) -> int:
+    """A step that takes the same elements, and whose products with sizes stay within 64 bits."""
+    return max(-FAR, min(step, FAR))
+
+
 def python_slice(start: int, end: int, step: int, dim: int) -> slice:
     """Python's slice of the same elements. Backwards, a start before the first element is the first for ONNX;
     for Python there are none then."""
     if step < 0:
-        return slice(max(start, -dim), None if end < -dim else end, step)
+        return slice(max(start, -dim), None if _to_the_first(end, dim) else end, step)
     return slice(start, end, step)
+
+
+def _to_the_first(end: int, dim: int) -> bool:
+    return end < -dim or end in OPEN_ENDS
 
 
 def _sliced_dim(call: Call, axis: int, dim: Dim, start: Dim, end: Dim, step: Dim) -> Dim:
@@ -73,9 +86,8 @@ def _sliced_dim(call: Call, axis: int, dim: Dim, start: Dim, end: Dim, step: Dim
     if step > 0:
         length = _between(start, end, dim)
         return call.fresh(0, axis) if length is None else floordiv(length + (step - 1), step)
-    if isinstance(start, int) and isinstance(end, int) and start == -1 and end <= -FAR:
-        return floordiv(dim + (-step - 1), -step)
-    if isinstance(start, int) and isinstance(end, int) and start >= FAR and end <= -FAR:
+    whole = start == -1 or (isinstance(start, int) and start >= FAR)
+    if whole and isinstance(end, int) and _to_the_first(end, FAR - 1):
         return floordiv(dim + (-step - 1), -step)
     return call.fresh(0, axis)
 

@@ -69,6 +69,7 @@ def _reduced_elements(call: Call, axes: Sequence[int], keep: bool) -> Fact | Non
 def infer_arg(call: Call) -> Fact:
     dims = call.dims(0)
     axis = call.axis(int(call.attr("axis", 0)), len(dims))
-    if dims[axis] == 0:
+    rest = [d for i, d in enumerate(dims) if i != axis]
+    if dims[axis] == 0 and all(isinstance(d, int) and d > 0 for d in rest):
         call.fail("the reduced dimension is empty")
     return Fact(7, _reduced(dims, [axis], bool(call.attr("keepdims", 1))))

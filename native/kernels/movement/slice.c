@@ -1,8 +1,8 @@
 /* slice: a cut of the input whose place comes with the data.
  *   in, starts, ends, optional axes, optional steps (int64, one element for each cut axis) -> out
  * Starts and ends are clamped to the axis, as Python does; but a start before the first element is the first,
- * backwards, too, as ONNX has it. A cut of other lengths than the output's is an
- * error of the run. */
+ * backwards, too, as ONNX has it; and an end of INT32_MAX or INT64_MAX is the axis's end in both directions, as
+ * onnxruntime has it. A cut of other lengths than the output's is an error of the run. */
 #include <string.h>
 
 #include "indexing.h"
@@ -28,6 +28,7 @@ static int64_t clamp(int64_t x, int64_t low, int64_t high) {
 static int64_t cut(int64_t n, int64_t start, int64_t end, int64_t step, int64_t *first) {
     int64_t least = step > 0 ? 0 : -1, most = step > 0 ? n : n - 1;
     if (start < 0) start = start < -n ? 0 : start + n;
+    if (step < 0 && (end == INT32_MAX || end == INT64_MAX)) end = INT64_MIN;
     if (end < 0) end = end < -n ? least : end + n;
     start = clamp(start, 0, most);
     end = clamp(end, least, most);
