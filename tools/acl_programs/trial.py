@@ -144,7 +144,8 @@ def _build_failure(program: Program, text: str) -> str:
 
 def run(program: Program, environment: dict[str, str], record: Path) -> tuple[int, str]:
     """Its status, and all that it says."""
-    arguments = run_command(program)
+    binary = None if program.script else _binary(program)
+    arguments = run_command(program, binary.name if binary else "main")
     if program.script:
         folder = (
             program.script.parent if "../data" in " ".join(arguments) + code_of(program) else program.root
@@ -153,7 +154,6 @@ def run(program: Program, environment: dict[str, str], record: Path) -> tuple[in
         path = [str(HERE / "recording"), str(program.root), environment["PYTHONPATH"]]
         made = {**environment, "PYTHONPATH": os.pathsep.join(path)}
     else:
-        binary = _binary(program)
         if binary is None:
             return 1, "ERROR: the build left no program"
         folder, command = binary.parent, [f"./{binary.name}", *arguments]
@@ -178,7 +178,7 @@ def run(program: Program, environment: dict[str, str], record: Path) -> tuple[in
 
 
 def _binary(program: Program) -> Path | None:
-    for folder in ("out", "run/out", "output", "."):
+    for folder in ("out", "run/out", "output", ".", "build/intermediates/host"):
         for file in sorted((program.root / folder).glob("*")):
             runs = file.is_file() and os.access(file, os.X_OK) and ".so" not in file.name
             if runs and file.read_bytes()[:4] == b"\x7fELF":
