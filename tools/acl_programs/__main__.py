@@ -22,6 +22,14 @@ from ascend_ep.cli import toolkit
 #: What scripts of samples call to fetch what they lack.
 INSTALLERS = ("pip3", "pip", "wget", "sudo", "apt-get")
 
+#: Names of OpenCV 3 that OpenCV 4 dropped; samples were written for the former.
+OLD_NAMES = (
+    "LOAD_IMAGE_COLOR=1",
+    "LOAD_IMAGE_GRAYSCALE=0",
+    "LOAD_IMAGE_UNCHANGED=-1",
+    "IMWRITE_JPEG_QUALITY=1",
+)
+
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="tools/run_acl_programs", description=__doc__.splitlines()[0])
@@ -96,14 +104,14 @@ def environment(folder: Path, prefix: Path | None, modules: str) -> dict[str, st
             *map(str, usr.glob("include/*-linux-gnu")),
         ]
         for name, folders in (
-            ("PATH", [str(usr / "bin")]),
             ("LIBRARY_PATH", libraries),
             ("LD_LIBRARY_PATH", libraries),
             ("CPLUS_INCLUDE_PATH", headers),
         ):
             made[name] = os.pathsep.join([*filter(None, [made.get(name, "")]), *folders])
-        # Names of OpenCV 3 that OpenCV 4 dropped; the samples were written for the former.
-        made["CXXFLAGS"] = "-DCV_LOAD_IMAGE_COLOR=1 -DCV_LOAD_IMAGE_GRAYSCALE=0 -DCV_LOAD_IMAGE_UNCHANGED=-1"
+        made["CXXFLAGS"] = " ".join(f"-DCV_{name}" for name in OLD_NAMES)
+        if (usr / "bin" / "protoc").exists():  # that of its libraries, whatever else is on the path
+            made["PROTOC"] = str(usr / "bin" / "protoc")
     if modules:
         made["PYTHONPATH"] = os.pathsep.join([made["PYTHONPATH"], modules])
     made["PYTHONDONTWRITEBYTECODE"] = "1"  # the folder is another's

@@ -73,7 +73,7 @@ def _try(source: Path, copy: Path, prefix: Path, environment: dict[str, str]) ->
 
 def generate_messages(folder: Path, environment: dict[str, str]) -> None:
     """The C++ files of protobuf that lie there, by the protoc of this machine: they hold for one version."""
-    protoc = shutil.which("protoc", path=environment["PATH"])
+    protoc = environment.get("PROTOC") or shutil.which("protoc", path=environment["PATH"])
     for file in sorted(folder.rglob("*.proto")) if protoc else []:
         if file.with_suffix(".pb.cc").exists():
             command = [str(protoc), f"--proto_path={file.parent}", f"--cpp_out={file.parent}", str(file)]
