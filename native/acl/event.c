@@ -10,28 +10,50 @@
 #include "deadline.h"
 #include "handle.h"
 
-/* Recordings are counted; a wait is for the recordings there were when it was called. Shared by the handle and by work
- * in streams. */
+/* One recording: streams may reach those of one event in another order than they were asked for. The event's lock
+ * guards it. */
+typedef struct recording {
+    uint32_t uses;
+    bool reached;
+    uint64_t ns; /* when; 0 where it was dropped */
+} recording;
+
+/* A wait is for the last recording there was when it was called. Shared by the handle and by work in streams. */
 typedef struct event {
     pthread_mutex_t lock;
     pthread_cond_t reached;
     uint32_t uses, id;
-    uint64_t recorded, passed; /* recordings asked for, and done */
+    recording *last; /* NULL: never recorded, so nobody waits */
     uint64_t waits, waited;
-    uint64_t ns; /* when the last one was done */
 } event;
+
+typedef enum action { RECORD, WAIT, RESET } action;
 
 typedef struct step {
     event *event;
-    uint64_t recording;
+    recording *recording;
+    action what;
     int32_t timeout;
 } step;
 
 static atomic_uint next_id;
 
-static void release(event *e) {
+/* Holds the event's lock. */
+static recording *use(recording *r) {
+    if (r) r->uses++;
+    return r;
+}
+
+/* Holds the event's lock. */
+static void drop(recording *r) {
+    if (r && --r->uses == 0) free(r);
+}
+
+static void release(event *e, recording *r) {
     pthread_mutex_lock(&e->lock);
+    drop(r);
     uint32_t left = --e->uses;
+    if (!left) drop(e->last);
     pthread_mutex_unlock(&e->lock);
     if (left) return;
     pthread_mutex_destroy(&e->lock);
@@ -78,7 +100,7 @@ aclError aclrtDestroyEvent(aclrtEvent given) {
     ASC_NEED(given);
     event *e = asc_handle_take(ASC_KIND_EVENT, given);
     if (!e) return asc_handle_fail(ACL_ERROR_RT_PARAM_INVALID, ASC_KIND_EVENT, given, "event");
-    release(e);
+    release(e, NULL);
     return ACL_SUCCESS;
 }
 
@@ -91,38 +113,29 @@ static aclError get(aclrtEvent given, event **found) {
 
 /* ---- in streams ---------------------------------------------------------------------------------- */
 
-static aclError wait_until(event *e, uint64_t recording, int32_t timeout) {
+static aclError wait_until(event *e, const recording *r, int32_t timeout) {
     struct timespec deadline = asc_deadline(timeout);
     pthread_mutex_lock(&e->lock);
     int late = 0;
-    while (e->passed < recording && late != ETIMEDOUT)
+    while (r && !r->reached && late != ETIMEDOUT)
         late = timeout < 0 ? pthread_cond_wait(&e->reached, &e->lock)
                            : pthread_cond_timedwait(&e->reached, &e->lock, &deadline);
-    bool reached = e->passed >= recording;
+    bool reached = !r || r->reached;
     pthread_mutex_unlock(&e->lock);
     return reached ? ACL_SUCCESS
                    : asc_acl_fail(ACL_ERROR_RT_WAIT_TIMEOUT, "the event isn't reached after %d ms", timeout);
 }
 
-static aclError run_record(void *argument) {
-    step *s = argument;
+static void reach(const step *s, uint64_t ns) {
     pthread_mutex_lock(&s->event->lock);
-    if (s->event->passed < s->recording) s->event->passed = s->recording;
-    s->event->ns = asc_clock_ns();
+    if (!s->recording->reached) *s->recording = (recording){s->recording->uses, true, ns};
     pthread_cond_broadcast(&s->event->reached);
     pthread_mutex_unlock(&s->event->lock);
-    return ACL_SUCCESS;
 }
 
-/* Also when it was dropped: those that wait go on. */
-static void end_record(void *argument) {
-    step *s = argument;
-    pthread_mutex_lock(&s->event->lock);
-    if (s->event->passed < s->recording) s->event->passed = s->recording;
-    pthread_cond_broadcast(&s->event->reached);
-    pthread_mutex_unlock(&s->event->lock);
-    release(s->event);
-    free(s);
+static aclError run_record(void *argument) {
+    reach(argument, asc_clock_ns());
+    return ACL_SUCCESS;
 }
 
 static aclError run_wait(void *argument) {
@@ -130,12 +143,16 @@ static aclError run_wait(void *argument) {
     return wait_until(s->event, s->recording, s->timeout);
 }
 
-static void end_wait(void *argument) {
+/* Also when it was dropped: those that wait go on. */
+static void end(void *argument) {
     step *s = argument;
-    pthread_mutex_lock(&s->event->lock);
-    s->event->waited++;
-    pthread_mutex_unlock(&s->event->lock);
-    release(s->event);
+    if (s->what == RECORD) reach(s, 0);
+    if (s->what == WAIT) {
+        pthread_mutex_lock(&s->event->lock);
+        s->event->waited++;
+        pthread_mutex_unlock(&s->event->lock);
+    }
+    release(s->event, s->recording);
     free(s);
 }
 
@@ -145,8 +162,6 @@ static aclError run_reset(void *argument) {
     return ACL_SUCCESS;
 }
 
-typedef enum action { RECORD, WAIT, RESET } action;
-
 static aclError push(aclrtEvent given, aclrtStream stream, action what, int32_t timeout) {
     static aclError (*const run[])(void *) = {run_record, run_wait, run_reset};
     event *e = NULL;
@@ -155,14 +170,22 @@ static aclError push(aclrtEvent given, aclrtStream stream, action what, int32_t 
     if (code == ACL_SUCCESS) code = asc_stream_get(stream, &target);
     if (code != ACL_SUCCESS) return code;
     step *s = malloc(sizeof *s);
-    if (!s) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    recording *made = what == RECORD ? calloc(1, sizeof *made) : NULL;
+    if (!s || (what == RECORD && !made)) {
+        free(s);
+        free(made);
+        return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    }
     pthread_mutex_lock(&e->lock);
-    if (what == RECORD) e->recorded++;
+    if (made) {
+        drop(e->last);
+        e->last = use(made);
+    }
     if (what == WAIT) e->waits++;
     e->uses++;
-    *s = (step){e, e->recorded, timeout};
+    *s = (step){e, use(e->last), what, timeout};
     pthread_mutex_unlock(&e->lock);
-    return asc_stream_push(target, run[what], what == RECORD ? end_record : end_wait, s);
+    return asc_stream_push(target, run[what], end, s);
 }
 
 aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
@@ -203,11 +226,11 @@ static aclError synchronize(aclrtEvent given, int32_t timeout) {
     aclError code = get(given, &e);
     if (code != ACL_SUCCESS) return code;
     pthread_mutex_lock(&e->lock);
-    uint64_t recording = e->recorded;
+    recording *last = use(e->last);
     e->uses++;
     pthread_mutex_unlock(&e->lock);
-    code = wait_until(e, recording, timeout);
-    release(e);
+    code = wait_until(e, last, timeout);
+    release(e, last);
     return code;
 }
 
@@ -235,7 +258,9 @@ static aclError look(aclrtEvent given, const void *result, state *now) {
     aclError code = get(given, &e);
     if (code != ACL_SUCCESS) return code;
     pthread_mutex_lock(&e->lock);
-    *now = (state){e->passed >= e->recorded, e->waited >= e->waits, e->ns != 0, e->ns, e->id};
+    *now = (state){.reached = !e->last || e->last->reached, .waited = e->waited >= e->waits, .id = e->id};
+    now->ns = e->last ? e->last->ns : 0;
+    now->timed = now->ns != 0;
     pthread_mutex_unlock(&e->lock);
     return ACL_SUCCESS;
 }

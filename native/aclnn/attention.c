@@ -6,25 +6,33 @@
 #include "asc_plan.h"
 #include "operator.h"
 
-/* What both directions are given behind queries, keys and values (and backwards the gradient). */
+/* What all are given beside queries, keys and values. Positions of arguments are -1 where there is none. */
 typedef struct problem {
     char layout[8];
-    int64_t heads;
+    int64_t heads, mode, before, behind;
     double scale, keep;
-    int first; /* the position of pse; the drop mask, the padding mask and the mask follow */
-    int tail; /* the position of scale; keep, pre and next tokens, heads, layout, inner precision, sparse mode follow */
+    int pse, drop, mask;
 } problem;
 
+static void set_layout(asc_run *run, problem *p, const char *layout) {
+    ASC_STOP_UNLESS(run, strlen(layout) < sizeof p->layout && p->heads > 0, "no layout [%s] of %lld heads", layout,
+                    (long long)p->heads);
+    strcpy(p->layout, layout);
+}
+
+/* Of training. `first` is the position of pse; the drop mask, the padding mask and the mask follow. `tail` is that of
+ * scale; keep, pre and next tokens, heads, layout, inner precision, sparse mode follow. */
 static problem problem_of(asc_run *run, int first, int tail) {
     problem p = {.heads = asc_int(run, tail + 4),
+                 .mode = asc_int(run, tail + 7),
+                 .before = asc_int(run, tail + 2),
+                 .behind = asc_int(run, tail + 3),
                  .scale = asc_float(run, tail),
                  .keep = asc_float(run, tail + 1),
-                 .first = first,
-                 .tail = tail};
-    const char *layout = asc_arg(run, tail + 5)->text;
-    ASC_STOP_UNLESS(run, strlen(layout) < sizeof p.layout && p.heads > 0, "no layout [%s] of %lld heads", layout,
-                    (long long)p.heads);
-    strcpy(p.layout, layout);
+                 .pse = first,
+                 .drop = first + 1,
+                 .mask = first + 3};
+    set_layout(run, &p, asc_arg(run, tail + 5)->text);
     return p;
 }
 
@@ -69,15 +77,16 @@ static tensor for_own_heads(asc_run *run, tensor g, int64_t own) {
 
 /* Which keys each query does not see, [positions of queries, positions of keys], 1 hides. */
 static tensor hidden(asc_run *run, const problem *p, int64_t queries, int64_t keys) {
-    int64_t mode = asc_int(run, p->tail + 7), before = asc_int(run, p->tail + 2), behind = asc_int(run, p->tail + 3);
+    int64_t mode = p->mode;
     tensor t = asc_new(run, ASC_BOOL, 2, (int64_t[]){queries, keys});
     ASC_STOP_UNLESS(run, mode >= 0 && mode <= 4, "sparse mode %lld is none of 0 to 4", (long long)mode);
-    bool masked = asc_given_at(run, p->first + 3);
+    bool masked = asc_given_at(run, p->mask);
     int64_t shift = mode == 3 || mode == 4 ? keys - queries : 0;
     for (int64_t i = 0; i < queries; i++)
         for (int64_t j = 0; j < keys; j++) {
             bool causal = (mode == 2 || mode == 3) && j > i + shift;
-            bool band = (mode == 4 || (mode == 0 && masked)) && (j > i + shift + behind || j < i + shift - before);
+            bool band =
+                (mode == 4 || (mode == 0 && masked)) && (j > i + shift + p->behind || j < i + shift - p->before);
             ((uint8_t *)t.data)[i * keys + j] = causal || band;
         }
     return t;
@@ -86,17 +95,20 @@ static tensor hidden(asc_run *run, const problem *p, int64_t queries, int64_t ke
 /* Scaled products with what is added to them; hidden ones are -infinite. */
 static tensor scores(asc_run *run, const problem *p, tensor q, tensor k) {
     tensor s = ASC_COMPUTE_WITH(run, ASC_FLOAT32, "a * p", p->scale, asc_multiply(run, q, asc_swap(k, 2, 3)));
-    if (asc_given_at(run, p->first)) s = ASC_COMPUTE(run, ASC_FLOAT32, "a + b", s, asc_in(run, p->first));
-    int64_t mode = asc_int(run, p->tail + 7);
-    if (asc_given_at(run, p->first + 3) && mode < 2)
-        s = ASC_COMPUTE(run, ASC_FLOAT32, "b != 0 ? 0 - inf : a", s, asc_in(run, p->first + 3));
+    if (asc_given_at(run, p->pse)) s = ASC_COMPUTE(run, ASC_FLOAT32, "a + b", s, asc_in(run, p->pse));
+    if (asc_given_at(run, p->mask) && p->mode < 2) {
+        tensor mask = asc_in(run, p->mask);
+        if (mask.rank == 2 && mask.dims[0] != q.dims[2]) /* of each batch, for all its queries */
+            mask = asc_unsqueeze(asc_unsqueeze(mask, 1), 1);
+        s = ASC_COMPUTE(run, ASC_FLOAT32, "b != 0 ? 0 - inf : a", s, mask);
+    }
     return ASC_COMPUTE(run, ASC_FLOAT32, "b ? 0 - inf : a", s, hidden(run, p, s.dims[2], s.dims[3]));
 }
 
 /* What dropping leaves of t: bits of the drop mask say which. */
 static tensor dropped(asc_run *run, const problem *p, tensor t) {
-    if (!asc_given_at(run, p->first + 1) || p->keep >= 1) return t;
-    tensor mask = asc_in(run, p->first + 1), keep = asc_like(run, t, ASC_BOOL);
+    if ((p->drop < 0 || !asc_given_at(run, p->drop)) || p->keep >= 1) return t;
+    tensor mask = asc_in(run, p->drop), keep = asc_like(run, t, ASC_BOOL);
     int64_t bits = asc_elements(mask) * (int64_t)asc_dtype_bytes(mask.dtype) * 8;
     ASC_STOP_UNLESS(run, bits >= asc_elements(t), "the drop mask has no bit for each score");
     for (int64_t i = 0; i < asc_elements(t); i++)
@@ -125,6 +137,77 @@ void asc_op_attention(asc_run *run) {
     asc_store(run, as_heads(run, &p, asc_in(run, 19), value_width), asc_multiply(run, weights, v));
     put_rows(run, 16, top);
     put_rows(run, 17, sum);
+}
+
+/* Keys, or queries, beyond those that each batch has, [batch, 1, 1, positions]. */
+static tensor beyond(asc_run *run, int i, int64_t batches, int64_t positions) {
+    const asc_argument *lengths = asc_arg(run, i);
+    ASC_STOP_UNLESS(run, lengths->count == 1 || lengths->count >= batches, "%d lengths are given for %lld batches",
+                    lengths->count, (long long)batches);
+    tensor t = asc_new(run, ASC_BOOL, 4, (int64_t[]){batches, 1, 1, positions});
+    for (int64_t b = 0; b < batches; b++)
+        for (int64_t j = 0; j < positions; j++)
+            ((uint8_t *)t.data)[b * positions + j] = j >= lengths->ints[lengths->count == 1 ? 0 : b];
+    return t;
+}
+
+/* Of inference: nothing is dropped or kept. Lengths are positions of lists, -1 where there is none. */
+static void infer(asc_run *run, const problem *p, tensor keys, tensor values, int query_lengths, int key_lengths,
+                  int out) {
+    int64_t width = width_of(p, asc_in(run, 0)), last = 3;
+    tensor q = asc_cast(run, as_heads(run, p, asc_in(run, 0), width), ASC_FLOAT32);
+    tensor k = for_all_heads(run, as_heads(run, p, keys, width), p->heads);
+    tensor v = for_all_heads(run, as_heads(run, p, values, width), p->heads);
+    tensor s = scores(run, p, q, k);
+    if (asc_arg(run, key_lengths)->count > 0)
+        s = ASC_COMPUTE(run, ASC_FLOAT32, "b ? 0 - inf : a", s, beyond(run, key_lengths, s.dims[0], s.dims[3]));
+    tensor top = asc_reduce_axes(run, ASC_REDUCE_MAX, s, 1, &last);
+    tensor e = ASC_COMPUTE(run, ASC_FLOAT32, "a == 0 - inf ? 0 : exp(a - b)", s, top);
+    tensor weights =
+        ASC_COMPUTE(run, ASC_FLOAT32, "b == 0 ? 0 : a / b", e, asc_reduce_axes(run, ASC_REDUCE_SUM, e, 1, &last));
+    tensor y = asc_multiply(run, weights, v);
+    if (query_lengths >= 0 && asc_arg(run, query_lengths)->count > 0)
+        y = ASC_COMPUTE(run, ASC_FLOAT32, "b ? 0 : a", y,
+                        asc_swap(beyond(run, query_lengths, y.dims[0], y.dims[2]), 2, 3));
+    asc_store(run, as_heads(run, p, asc_in(run, out), width), y);
+}
+
+static void refuse_given(asc_run *run, int from, int to, const char *what) {
+    for (int i = from; i <= to; i++) ASC_STOP_UNLESS(run, !asc_given_at(run, i), "attention with %s isn't there", what);
+}
+
+/* query, key, value, pse, mask, lengths of queries, of keys, five scales of integers, heads, scale, pre and next
+ * tokens, layout, heads of keys, sparse mode, inner precision, attention. */
+void asc_op_prompt_attention(asc_run *run) {
+    refuse_given(run, 7, 11, "integers");
+    problem p = {.heads = asc_int(run, 12),
+                 .mode = asc_int(run, 18),
+                 .before = asc_int(run, 14),
+                 .behind = asc_int(run, 15),
+                 .scale = asc_float(run, 13),
+                 .keep = 1,
+                 .pse = 3,
+                 .drop = -1,
+                 .mask = 4};
+    set_layout(run, &p, asc_arg(run, 16)->text);
+    infer(run, &p, asc_in(run, 1), asc_in(run, 2), 5, 6, 20);
+}
+
+static tensor only_tensor(asc_run *run, int i) {
+    const asc_argument *list = asc_arg(run, i);
+    ASC_STOP_UNLESS(run, list->count == 1, "keys and values are one tensor each, not %d", list->count);
+    return list->tensors[0];
+}
+
+/* query, keys, values, pse, mask, lengths of keys, seven scales of integers, block table, padding, heads, scale,
+ * layout, heads of keys, block size, inner precision, attention. */
+void asc_op_next_attention(asc_run *run) {
+    refuse_given(run, 6, 12, "integers");
+    refuse_given(run, 13, 14, "blocks or padding on the left");
+    problem p = {.heads = asc_int(run, 15), .scale = asc_float(run, 16), .keep = 1, .pse = 3, .drop = -1, .mask = 4};
+    p.before = p.behind = INT32_MAX;
+    set_layout(run, &p, asc_arg(run, 17)->text);
+    infer(run, &p, only_tensor(run, 1), only_tensor(run, 2), -1, 5, 21);
 }
 
 /* query, key, value, dy, pse, dropMask, paddingMask, mask, softmaxMax, softmaxSum, softmaxIn, attention, prefix, scale,

@@ -338,6 +338,46 @@ def test_lists(device: Device) -> None:
         close(got.after(), x / n, "quotient")
 
 
+def attended(q: Array, k: Array, v: Array, hidden: Array) -> Array:
+    """In float64; keys and values have half the heads."""
+    k, v = (np.repeat(t.astype(np.float64), 2, 1) for t in (k, v))
+    scores = np.where(hidden, -np.inf, 0.5 * q.astype(np.float64) @ k.swapaxes(2, 3))
+    e = np.exp(scores - scores.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True) @ v
+
+
+@pytest.mark.parametrize("layout", ["BNSD", "BSND", "BSH"])
+def test_attention_of_inference(device: Device, layout: str) -> None:
+    """Batches have lengths of their own; what a mask hides, and causal order."""
+    q = some((2, 4, 5, 8), "float32", 1)
+    k, v = (some((2, 2, 7, 8), "float32", seed) for seed in (2, 3))
+    mask = np.random.default_rng(4).random((2, 1, 5, 7)) > 0.7
+    mask[..., 0] = False
+
+    def laid(t: Array) -> View:
+        rows = t if layout == "BNSD" else np.ascontiguousarray(t.swapaxes(1, 2))
+        return whole(rows.reshape(*rows.shape[:2], -1) if layout == "BSH" else rows)
+
+    lengths, far = np.arange(7) >= np.array([7, 4])[:, None, None, None], 2**31 - 1
+    causal = np.arange(7) > np.arange(5)[:, None] + 2
+    cases = [(None, (), 0, np.False_), (whole(mask), (7, 4), 0, mask | lengths), (None, (), 3, causal)]
+    for given, lengths_of_keys, mode, hidden in cases:
+        out, none = laid(np.zeros_like(q)), [None] * 5
+        operands = [laid(q), laid(k), laid(v), None, given, (), lengths_of_keys]
+        numbers = [4, 0.5, far, far, layout, 2, mode, 0]
+        device.call("PromptFlashAttentionV3", *operands, *none, *numbers, out)
+        np.testing.assert_allclose(
+            out.after(), laid(attended(q, k, v, hidden)).whole, rtol=1e-4, atol=1e-5, err_msg=str(mode)
+        )
+    one, out = np.ascontiguousarray(q[:, :, :1]), laid(np.zeros_like(q[:, :, :1]))
+    operands = [laid(one), [laid(k)], [laid(v)], None, whole(lengths[:, 0, 0]), (7, 6), *[None] * 9]
+    device.call("IncreFlashAttentionV4", *operands, 4, 0.5, layout, 2, 0, 0, out)
+    np.testing.assert_allclose(out.after(), laid(attended(one, k, v, lengths)).whole, rtol=1e-4, atol=1e-5)
+    operands[13] = whole(np.zeros((2, 1), np.int32))
+    with pytest.raises(Failed, match="blocks or padding"):
+        device.call("IncreFlashAttentionV4", *operands, 4, 0.5, layout, 2, 0, 0, out)
+
+
 def test_what_does_not_fit_gets_a_code(device: Device) -> None:
     x, y = whole(np.zeros((2, 3), np.float32)), whole(np.zeros(4, np.float32))
     with pytest.raises(Failed, match="other does not broadcast to the shape of out") as failed:

@@ -81,6 +81,10 @@ def test_an_event_is_reset_before_it_is_reached(run: Runner) -> None:
     assert run("waits.c", "reset").out == "ab 0\n"
 
 
+def test_an_event_is_recorded_again_in_a_stream_that_is_ahead(run: Runner) -> None:
+    assert run("waits.c", "again").out == "[] 1 ab\n"
+
+
 def test_copies_of_memory_that_is_not_page_locked(run: Runner) -> None:
     assert run("waits.c", "pageable").out == "0 200 7\n"
 

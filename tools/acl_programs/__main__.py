@@ -22,6 +22,14 @@ from ascend_ep.cli import toolkit
 #: What scripts of samples call to fetch what they lack.
 INSTALLERS = ("pip3", "pip", "wget", "sudo", "apt-get")
 
+#: Names of OpenCV 3 that OpenCV 4 dropped; samples were written for the former.
+OLD_NAMES = (
+    "LOAD_IMAGE_COLOR=1",
+    "LOAD_IMAGE_GRAYSCALE=0",
+    "LOAD_IMAGE_UNCHANGED=-1",
+    "IMWRITE_JPEG_QUALITY=1",
+)
+
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="tools/run_acl_programs", description=__doc__.splitlines()[0])
@@ -33,6 +41,9 @@ def main() -> int:
     )
     parser.add_argument("--python-path", default="", help="folders of modules that they need, e.g. acllite's")
     parser.add_argument("--keep", action="store_true", help="runs what was built in the work folder before")
+    parser.add_argument(
+        "--resume", action="store_true", help="goes on where a run in the work folder stopped"
+    )
     parser.add_argument("--list", action="store_true", help="shows the programs, and runs none")
     parser.add_argument("--markdown", action="store_true", help="the table as a page has it")
     given = parser.parse_args()
@@ -56,11 +67,19 @@ def main() -> int:
     linked = libraries.build_all(folder, work, made)
     for library in linked:
         print(f"library {library.source.relative_to(folder)}: {library.reason or 'built'}", flush=True)
+    kept = work / "outcomes.jsonl"
+    if not given.resume:
+        kept.unlink(missing_ok=True)
+    before = table.read(kept)
     outcomes = []
     for name, program in found:
-        library = libraries.nearest(linked, program.root)
-        outcomes.append(attempt(program, name, with_library(made, library), work, given.keep))
-        print(table.line(outcomes[-1]), flush=True)
+        outcome = before.get(name)
+        if outcome is None:
+            library = libraries.nearest(linked, program.root)
+            outcome = attempt(program, name, folder, with_library(made, library), work, given.keep)
+            table.keep(kept, outcome)
+            print(table.line(outcome), flush=True)
+        outcomes.append(outcome)
     print(table.markdown(outcomes) if given.markdown else table.counts(outcomes))
     return 0
 
@@ -81,8 +100,7 @@ def environment(folder: Path, prefix: Path | None, modules: str) -> dict[str, st
         usr = prefix.resolve() / "usr"
         libraries = sorted({str(f.parent) for f in usr.glob("lib/**/lib*.so.*")}, key=len)
         headers = [
-            str(usr / "include" / "opencv4"),
-            str(usr / "include"),
+            *(str(usr / "include" / name) for name in ("opencv4", "eigen3", "freetype2", "jsoncpp", "")),
             *map(str, usr.glob("include/*-linux-gnu")),
         ]
         for name, folders in (
@@ -91,10 +109,12 @@ def environment(folder: Path, prefix: Path | None, modules: str) -> dict[str, st
             ("CPLUS_INCLUDE_PATH", headers),
         ):
             made[name] = os.pathsep.join([*filter(None, [made.get(name, "")]), *folders])
-        # Names of OpenCV 3 that OpenCV 4 dropped; the samples were written for the former.
-        made["CXXFLAGS"] = "-DCV_LOAD_IMAGE_COLOR=1 -DCV_LOAD_IMAGE_GRAYSCALE=0 -DCV_LOAD_IMAGE_UNCHANGED=-1"
+        made["CXXFLAGS"] = " ".join(f"-DCV_{name}" for name in OLD_NAMES)
+        if (usr / "bin" / "protoc").exists():  # that of its libraries, whatever else is on the path
+            made["PROTOC"] = str(usr / "bin" / "protoc")
     if modules:
         made["PYTHONPATH"] = os.pathsep.join([made["PYTHONPATH"], modules])
+    made["PYTHONDONTWRITEBYTECODE"] = "1"  # the folder is another's
     made.pop("CC", None)
     made.pop("CXX", None)
     return made

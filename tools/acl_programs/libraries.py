@@ -21,36 +21,42 @@ class Library:
 
 
 def build_all(folder: Path, work: Path, environment: dict[str, str]) -> list[Library]:
-    """Each folder whose Makefile links a shared library with AscendCL and installs it in THIRDPART_PATH."""
+    """Each folder whose Makefile links a shared library with AscendCL and installs it in THIRDPART_PATH.
+    Those side by side share it, since one may need another's headers: what fails is tried once more."""
+    found = [makefile.parent for makefile in sorted(folder.rglob("Makefile")) if _is_library(makefile)]
+    families = sorted({source.parent for source in found})
     made = []
-    for makefile in sorted(folder.rglob("Makefile")):
-        text = makefile.read_text(errors="replace")
-        if re.search(r"-shared\b", text) and "ascendcl" in text and "THIRDPART_PATH" in text:
-            made.append(_build(makefile.parent, work / f"library_{len(made)}", environment))
-    return made
+    for source in found:
+        place = work / f"library_{families.index(source.parent)}"
+        made.append(_build(source, place, environment))
+    return [_build(x.source, x.prefix.parent, environment, again=True) if x.reason else x for x in made]
 
 
-def _build(source: Path, place: Path, environment: dict[str, str]) -> Library:
+def _is_library(makefile: Path) -> bool:
+    text = makefile.read_text(errors="replace")
+    return bool(re.search(r"-shared\b", text)) and "THIRDPART_PATH" in text and "install:" in text
+
+
+def _build(source: Path, place: Path, environment: dict[str, str], again: bool = False) -> Library:
     """What was tried in this work folder before is not tried again."""
-    prefix, outcome = place / "thirdpart", place / "outcome"
+    prefix, outcome = place / "thirdpart", place / f"{source.name}{'_again' if again else ''}.outcome"
     if not outcome.exists():
-        found = _try(source, place, environment)
-        outcome.write_text(found)
+        prefix.mkdir(parents=True, exist_ok=True)
+        outcome.write_text(_try(source, place / source.name, prefix, environment))
     return Library(source, prefix, outcome.read_text())
 
 
-def _try(source: Path, place: Path, environment: dict[str, str]) -> str:
+def _try(source: Path, copy: Path, prefix: Path, environment: dict[str, str]) -> str:
     """Why it can't be built, or ""."""
-    prefix = place / "thirdpart"
-    shutil.rmtree(place, ignore_errors=True)
-    shutil.copytree(source, place / "source")
-    prefix.mkdir()
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(source, copy)
     made = {**environment, "THIRDPART_PATH": str(prefix)}
     try:
+        generate_messages(copy, made)
         for goal in ("all", "install"):
             subprocess.run(
                 ["make", "-j2", goal],
-                cwd=place / "source",
+                cwd=copy,
                 env=made,
                 capture_output=True,
                 text=True,
@@ -58,11 +64,20 @@ def _try(source: Path, place: Path, environment: dict[str, str]) -> str:
                 check=True,
             )
     except subprocess.CalledProcessError as error:
-        found = re.search(r"error: (.*)", error.stderr)
+        found = re.search(r"error:? (.*)", error.stderr)
         return found.group(1)[:120] if found else error.stderr.strip()[-120:]
     except subprocess.TimeoutExpired:
         return "the build took too long"
     return ""
+
+
+def generate_messages(folder: Path, environment: dict[str, str]) -> None:
+    """The C++ files of protobuf that lie there, by the protoc of this machine: they hold for one version."""
+    protoc = environment.get("PROTOC") or shutil.which("protoc", path=environment["PATH"])
+    for file in sorted(folder.rglob("*.proto")) if protoc else []:
+        if file.with_suffix(".pb.cc").exists():
+            command = [str(protoc), f"--proto_path={file.parent}", f"--cpp_out={file.parent}", str(file)]
+            subprocess.run(command, env=environment, capture_output=True, timeout=60, check=True)
 
 
 def nearest(libraries: list[Library], root: Path) -> Library | None:

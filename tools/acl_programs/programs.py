@@ -135,13 +135,13 @@ def code_of(program: Program) -> str:
     return "\n".join(map(_text, files))
 
 
-def run_command(program: Program) -> list[str]:
+def run_command(program: Program, binary: str = "main") -> list[str]:
     """How its scripts or pages start it, without the interpreter."""
     if program.script:
         name = re.escape(program.script.name)
         pattern = re.compile(rf"python3?[\d.]*\s+\S*{name}([^\n`*;)]*)")
     else:
-        pattern = re.compile(r"\./main\b([^\n`\"*;)]*)")
+        pattern = re.compile(rf"\./{re.escape(binary)}\b([^\n`\"*;)]*)")
     scripts = "\n".join(_text(f) for f in program.root.rglob("*run*.sh"))
     for text in (pages(program.root), scripts):
         found = pattern.search(text)

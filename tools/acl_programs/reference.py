@@ -41,7 +41,7 @@ def compare(record: Path, bundles: list[Bundle]) -> Comparison:
             failure = failure or (
                 "" if difference is not None else "an operator that the runner doesn't compute"
             )
-            worst = max(worst, difference or 0.0)
+            worst = float(np.maximum(worst, difference or 0.0))  # NaN stays
             continue
         opened = Path((folder / "model").read_text())
         bundle = _bundle(opened, bundles)
@@ -62,7 +62,8 @@ def compare(record: Path, bundles: list[Bundle]) -> Comparison:
                 continue
             got = got[: want.size]
             scale = float(np.abs(want).max()) or 1.0
-            worst = max(worst, float(np.abs(got.astype(np.float64) - want.ravel()).max()) / scale)
+            difference = float(np.abs(got.astype(np.float64) - want.ravel()).max()) / scale
+            worst = float(np.maximum(worst, difference))  # NaN stays
             top.append(float(want.max()))
     return Comparison(len(folders), worst, failure, tuple(top))
 
@@ -77,7 +78,7 @@ def _operator_difference(folder: Path) -> float | None:
     scale = float(np.abs(want).max()) or 1.0
     difference = float(np.abs(got.astype(np.float64).ravel() - want.ravel()).max()) / scale
     allowed = 2.0**-10 if got.dtype == np.float16 else 0.0
-    return max(0.0, difference - allowed)
+    return float(np.maximum(0.0, difference - allowed))
 
 
 def _bundle(opened: Path, bundles: list[Bundle]) -> Bundle | None:

@@ -2,7 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
+from pathlib import Path
+
+from acl_programs.reference import Comparison
 from acl_programs.trial import Outcome
+
+
+def keep(file: Path, outcome: Outcome) -> None:
+    """Adds it to the file, a line of JSON."""
+    with file.open("a") as out:
+        out.write(json.dumps(dataclasses.asdict(outcome)) + "\n")
+
+
+def read(file: Path) -> dict[str, Outcome]:
+    """Outcomes of programs by name."""
+    if not file.exists():
+        return {}
+    rows = [json.loads(row) for row in file.read_text().splitlines()]
+    for row in rows:
+        row["comparison"] = Comparison(**row["comparison"]) if row["comparison"] else None
+    return {row["name"]: Outcome(**row) for row in rows}
 
 
 def agreed(outcome: Outcome) -> str:

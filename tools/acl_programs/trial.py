@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from acl_programs import inputs
+from acl_programs import inputs, libraries
 from acl_programs.bundles import Bundle, NoBundle, convert_all
 from acl_programs.programs import ABSENT, Program, code_of, run_command
 from acl_programs.reference import Comparison, compare, printed
@@ -33,21 +33,23 @@ class Outcome:
 
 
 def attempt(
-    program: Program, name: str, environment: dict[str, str], work: Path, keep: bool = False
+    program: Program, name: str, folder: Path, environment: dict[str, str], work: Path, keep: bool = False
 ) -> Outcome:
     """All of it, in a copy of the program's folder; never raises for what the program does. `keep`: a program
     that was built there before is run as it is."""
-    root = work / name.replace("/", "+")
+    place = work / name.replace("/", "+")
+    root = place / program.root.relative_to(folder)
     keep = keep and root.is_dir()
-    shutil.rmtree(root / "recorded" if keep else root, ignore_errors=True)
+    shutil.rmtree(root / "recorded" if keep else place, ignore_errors=True)
     if not keep:
-        shutil.copytree(program.root, root, symlinks=True)
+        _copy_within(folder, program.root, place)
     moved = Program(
         root,
         root / program.sources.relative_to(program.root),
         root / program.script.relative_to(program.root) if program.script else None,
         program.conversions,
     )
+    libraries.generate_messages(root, environment)
     built = bool(program.script) or (keep and _binary(moved) is not None)
     reason = "" if built else build(moved, environment)
     if reason:
@@ -63,6 +65,19 @@ def attempt(
     except subprocess.TimeoutExpired:
         without = "a conversion took too long"
     return _ran(moved, name, environment, bundles, without)
+
+
+def _copy_within(folder: Path, root: Path, place: Path) -> None:
+    """A copy of `root` at its place below `place`, beside links to all else in `folder`: build files and
+    modules name what lies above them."""
+    at, made = folder, place
+    for part in root.relative_to(folder).parts:
+        made.mkdir(parents=True)
+        for other in at.iterdir():
+            if other.name not in (part, ".git"):
+                (made / other.name).symlink_to(other.resolve())
+        at, made = at / part, made / part
+    shutil.copytree(root, made, symlinks=True)
 
 
 def _ran(
@@ -129,7 +144,8 @@ def _build_failure(program: Program, text: str) -> str:
 
 def run(program: Program, environment: dict[str, str], record: Path) -> tuple[int, str]:
     """Its status, and all that it says."""
-    arguments = run_command(program)
+    binary = None if program.script else _binary(program)
+    arguments = run_command(program, binary.name if binary else "main")
     if program.script:
         folder = (
             program.script.parent if "../data" in " ".join(arguments) + code_of(program) else program.root
@@ -138,7 +154,6 @@ def run(program: Program, environment: dict[str, str], record: Path) -> tuple[in
         path = [str(HERE / "recording"), str(program.root), environment["PYTHONPATH"]]
         made = {**environment, "PYTHONPATH": os.pathsep.join(path)}
     else:
-        binary = _binary(program)
         if binary is None:
             return 1, "ERROR: the build left no program"
         folder, command = binary.parent, [f"./{binary.name}", *arguments]
@@ -163,7 +178,7 @@ def run(program: Program, environment: dict[str, str], record: Path) -> tuple[in
 
 
 def _binary(program: Program) -> Path | None:
-    for folder in ("out", "run/out", "output", "."):
+    for folder in ("out", "run/out", "output", ".", "build/intermediates/host"):
         for file in sorted((program.root / folder).glob("*")):
             runs = file.is_file() and os.access(file, os.X_OK) and ".so" not in file.name
             if runs and file.read_bytes()[:4] == b"\x7fELF":

@@ -15,6 +15,8 @@ from collections.abc import Callable
 import torch
 import torch.distributed as dist
 import torch_npu  # noqa: F401
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import DTensor
 from torch.multiprocessing import spawn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -176,7 +178,19 @@ def train(
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
-    return losses, [p.detach().cpu() for p in net.parameters()]
+    return losses, [whole(p).detach().cpu() for p in net.parameters()]
+
+
+def whole(parameter: torch.Tensor) -> torch.Tensor:
+    return parameter.full_tensor() if isinstance(parameter, DTensor) else parameter
+
+
+def sharded(net: torch.nn.Sequential) -> torch.nn.Sequential:
+    """Each layer gathers its weights by itself, beside the gradients of others that are scattered."""
+    for layer in net:
+        if list(layer.parameters()):
+            fully_shard(layer)
+    return fully_shard(net)
 
 
 def main(rank: int, ranks: int, store: str) -> None:
@@ -192,9 +206,10 @@ def main(rank: int, ranks: int, store: str) -> None:
             wrong.append(f"{case.__name__}: {str(error).splitlines()[0]}")
     dist.barrier()
     _, alone = train(model(), "cpu", ranks, slice(None))
-    net = DistributedDataParallel(model().npu(), device_ids=[rank])
-    _, together = train(net, "npu", ranks, slice(4 * rank, 4 * rank + 4))
-    apart = max(float((a - b).abs().max()) for a, b in zip(alone, together, strict=True))
+    apart = 0.0
+    for net in (DistributedDataParallel(model().npu(), device_ids=[rank]), sharded(model().npu())):
+        _, together = train(net, "npu", ranks, slice(4 * rank, 4 * rank + 4))
+        apart = max(apart, *(float((a - b).abs().max()) for a, b in zip(alone, together, strict=True)))
     print(json.dumps({"rank": rank, "wrong": wrong, "apart": apart}), flush=True)
     dist.destroy_process_group()
 

@@ -1,7 +1,8 @@
 /* waits.c - `waits reset`: a stream that waits for an event resets it before it is reached. `waits event`: a stream
  * waits for an event of another stream that comes too late for aclrtSetOpWaitTimeout. `waits notify`: streams of two
  * devices take turns by notifications. `waits pageable`: copies of memory that isn't page-locked are done when a stream
- * had nothing else to do, and in order when it had. */
+ * had nothing else to do, and in order when it had. `waits again`: an event is recorded once more, in a stream that is
+ * ahead of the one that another waits for. */
 #include <stdio.h>
 #include <string.h>
 #include <threads.h>
@@ -73,6 +74,29 @@ static int reset_event(void) {
     return 0;
 }
 
+/* The wait is for the recording before it, though the next one is reached first. */
+static int record_again(void) {
+    aclrtStream late, ahead, waiting;
+    aclrtEvent event;
+    aclrtEventRecordedStatus status;
+    aclrtCreateStream(&late);
+    aclrtCreateStream(&ahead);
+    aclrtCreateStream(&waiting);
+    aclrtCreateEvent(&event);
+    aclrtLaunchHostFunc(late, sleep_long, NULL);
+    aclrtLaunchHostFunc(late, note, "a");
+    aclrtRecordEvent(event, late);
+    aclrtStreamWaitEvent(waiting, event);
+    aclrtLaunchHostFunc(waiting, note, "b");
+    aclrtRecordEvent(event, ahead);
+    aclrtSynchronizeEvent(event);
+    aclrtQueryEventStatus(event, &status);
+    printf("[%s] %d", order, status);
+    aclrtSynchronizeStream(waiting);
+    printf(" %s\n", order);
+    return 0;
+}
+
 static int copy_pageable(void) {
     aclrtStream stream;
     int *there, wrong = 0, seen = 0;
@@ -103,6 +127,7 @@ int main(int argc, char **argv) {
     aclrtSetDevice(0);
     if (argc > 1 && !strcmp(argv[1], "notify")) return take_turns();
     if (argc > 1 && !strcmp(argv[1], "reset")) return reset_event();
+    if (argc > 1 && !strcmp(argv[1], "again")) return record_again();
     if (argc > 1 && !strcmp(argv[1], "pageable")) return copy_pageable();
     aclrtCreateStream(&late);
     aclrtCreateStream(&waiting);
