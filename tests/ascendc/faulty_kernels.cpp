@@ -536,7 +536,33 @@ void Kernel::order() {
     }
 }
 
+/* A second pool over the first one's memory: Reset ends what the first one's queues do. */
+void pool_of_a_pool(const GlobalTensor<half> &y, TPipe &pipe, bool mended) {
+    TBufPool<TPosition::VECCALC> all, first, other;
+    TQue<TPosition::VECOUT, 1> out, later;
+    pipe.InitBufPool(all, 4096);
+    all.InitBufPool(first, 2048);
+    all.InitBufPool(other, 2048, first);
+    first.InitBuffer(out, 1, N * sizeof(half));
+    LocalTensor<half> t = out.AllocTensor<half>();
+    Duplicate(t, half(1), N);
+    out.EnQue(t);
+    t = out.DeQue<half>();
+    DataCopy(y, t, N);
+    out.FreeTensor(t);
+    if (mended) first.Reset();
+    other.InitBuffer(later, 1, N * sizeof(half));
+    t = later.AllocTensor<half>();
+    // 15 ErrorSync2
+    Duplicate(t, half(2), N);
+    later.EnQue(t);
+    t = later.DeQue<half>();
+    DataCopy(y[N], t, N);
+    later.FreeTensor(t);
+}
+
 void Kernel::cores() {
+    if (is(15)) pool_of_a_pool(y, pipe, mended);
     LocalTensor<half> a = room.Get<half>(), b = second.Get<half>();
     const int64_t block = GetBlockIdx();
     if (is(60)) {
@@ -564,6 +590,25 @@ void Kernel::cores() {
     if (is(64)) {
         // 64 ErrorWrite6
         y.SetValue(0, half(mended ? 1 : block + 1));
+    }
+    if (is(69)) {
+        GroupBarrier<PipeMode::MTE3_MODE> barrier(reinterpret_cast<GM_ADDR>(512), 1, 1);
+        if (block == 0) {
+            Duplicate(a, half(7), N);
+            PipeBarrier<PIPE_ALL>();
+            DataCopy(workspace, a, N);
+            if (mended) barrier.Arrive(0);
+        } else {
+            // 69 ErrorSync6
+            barrier.Wait(0);
+            DataCopy(b, workspace, N);
+            PipeBarrier<PIPE_ALL>();
+            if (float(b.GetValue(N - 1)) != 7) Trap();
+        }
+    }
+    if (is(68)) {
+        // 68 ErrorParam
+        if (block == 0) GroupBarrier<PipeMode::MTE3_MODE>(reinterpret_cast<GM_ADDR>(512), 2, 2).Arrive(mended ? 1 : 2);
     }
 }
 

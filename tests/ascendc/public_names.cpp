@@ -240,3 +240,24 @@ extern "C" __global__ __aicore__ void names(GM_ADDR x, GM_ADDR workspace, GM_ADD
     product.End();
     (void)workspace;
 }
+
+/* Shapes, strides and layouts, and what type_traits and tuple have under AscendC's own name. */
+inline void layouts() {
+    constexpr auto layout =
+        MakeLayout(MakeShape(MakeShape(2, 4), MakeShape(3, 5)), MakeStride(MakeStride(3, 6), MakeStride(1, 24)));
+    static_assert(Crd2Idx(MakeCoord(11, 12), layout) == 129 && layout(MakeCoord(MakeCoord(1, 5), 12)) == 129);
+    static_assert(Crd2Idx(MakeCoord(1, Std::Int<2>{}, 3), MakeShape(3, 4, 5), MakeStride(20, 5, 1)) == 33);
+    static_assert(Crd2Idx(MakeCoord(7), MakeShape(MakeShape(MakeShape(2, 2), 3)),
+                          MakeStride(MakeStride(MakeStride(1, 8), 100))) == 109);
+    static_assert(is_layout<std::remove_const_t<decltype(layout)>>::value && !is_layout_v<Std::tuple<int>>);
+    static_assert(Std::get<1>(layout.GetStride<1>()) == 24 && Std::get<0>(layout.layout().GetShape<0>()) == 2);
+    static_assert(Std::is_one_of_v<int, float, int> && !Std::is_one_of_v<int, float> && Std::is_tuple_v<Coord<int>>);
+    static_assert(Std::is_same_v<Std::add_lvalue_reference_t<Std::remove_cvref_t<const int &>>, int &>);
+    static_assert(Std::ceil_division(7, 2) == 4 && Std::is_void<void>::value && Std::is_floating_point_v<float>);
+    LocalTensor<uint8_t> rest;
+    ascendc_assert((PopStackBuffer<uint8_t, TPosition::LCM>(rest)));
+    GroupBarrier<PipeMode::MTE3_MODE> barrier(nullptr, 2, 3);
+    barrier.Arrive(0);
+    barrier.Wait(1);
+    AscendC::PRINTF("%d bytes of %d\n", rest.GetSize(), AscendC::TOTAL_VEC_LOCAL_SIZE);
+}

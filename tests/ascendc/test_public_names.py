@@ -36,7 +36,9 @@ NAMES = re.findall(
     TopKConfig TopKAlgo TopKOrder CeilDiv IbVerbsData float2 float4 make_float4 make_ulonglong4 vcmax
     vcmin Order_t InitSocState SetSyncBaseAddr GetCtrlSpr SetCtrlSpr DataCopyPadGm2UBImpl
     DataCopyPadUB2GMImpl SetFixPipeConfigImpl DROPOUT_MODE_BIT_MISALIGN ST_L2CacheType L1CacheType
-    ASSERT_MSG CACHE_LINE_SIZE BLOCK_CUBE IsSame PRELOAD make_half2 __shfl_down
+    TOTAL_VEC_LOCAL_SIZE PopStackBuffer GroupBarrier PipeMode MakeShape MakeStride MakeCoord MakeLayout
+    Crd2Idx is_layout PRINTF ascendc_assert ASSERT_MSG CACHE_LINE_SIZE BLOCK_CUBE IsSame PRELOAD make_half2
+    __shfl_down
     """,
 )
 
@@ -47,8 +49,9 @@ def test_the_source_uses_every_name() -> None:
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C++ compiler is installed")
-def test_every_name_is_declared() -> None:
+@pytest.mark.parametrize("source", [SOURCE, SOURCE.with_name("own_names.cpp")], ids=["public", "own"])
+def test_every_name_is_declared(source: Path) -> None:
     command = [str(COMPILER), "-std=c++20", "-fsyntax-only", "-w"]
-    command += [f"-I{HEADERS / 'ascendc'}", f"-I{HEADERS}", str(SOURCE)]
+    command += [f"-I{HEADERS / 'ascendc'}", f"-I{HEADERS}", str(source)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[:3000]

@@ -141,14 +141,32 @@ def test_what_the_compiler_knows_without_a_header(used, tmp_path):
     assert ("asc_simt.h" in unit.text) == (used != "1")
 
 
+@pytest.mark.parametrize(
+    ("line", "defined"),
+    [
+        ("const char *chip = SOC_VERSION;", True),
+        ("// SOC_VERSION", False),
+        ('#define SOC_VERSION "Ascend310P3"', False),
+        ('const char *const SOC_VERSION = "Ascend310P3"; auto chip = SOC_VERSION;', False),
+        ("auto option = ge::SOC_VERSION;", False),
+    ],
+)
+def test_the_chip_that_build_files_define(line, defined, tmp_path):
+    (tmp_path / "k.cpp").write_text(line + "\n")
+    [unit] = source_program_units([tmp_path / "k.cpp"], [], True)
+    assert ("#define SOC_VERSION" in unit.text.partition('#include "' + str(tmp_path))[0]) == defined
+
+
 MAIN = """
 #include <cstdio>
 #include "acl/acl.h"
+#include <string>
 #include <vector>
 int main() {
     if (aclInit(nullptr) != ACL_SUCCESS) return 1;
     std::vector<float> x(64, 1.5f), y(64);
     twice<<<1, nullptr, nullptr>>>((uint8_t *)x.data(), (uint8_t *)y.data(), 2.0f);
+    if (std::string(SOC_VERSION) != "Ascend910B1") return 1;
     std::printf("%g %g\\n", y[0], y[63]);
     return 0;
 }

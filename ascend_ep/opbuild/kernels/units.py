@@ -12,6 +12,7 @@ from ascend_ep.cann.soc import Soc
 from ascend_ep.element_types import ELEMENT_TYPES
 from ascend_ep.opbuild.ascendc.call_request import GE_NUMBERS, OF_GE, chip_numbers
 from ascend_ep.opbuild.ascendc.cpp import Unit, sources_of
+from ascend_ep.opbuild.ascendc.declarations import without_comments
 
 from .launch_functions import launch_function, launch_headers, launched
 from .launches import has_launches, rewritten, without_launchers
@@ -30,6 +31,11 @@ _ON_CPU = ("-DASCENDC_CPU_DEBUG", "-D__CCE_KT_TEST__")
 _LIMITS = re.compile(
     r"\bconst(?:expr|)\s+(?:static\s+)?[\w:]+\s+((?:U?(?:INT|LONG|SHRT|CHAR)|FLT|DBL)_(?:MAX|MIN|EPSILON)|M_PI|M_E|NAN|INFINITY|HUGE_VALF?)"
     r"\s*[={]"
+)
+#: The chip as a text, and what says that a program has the name for something else.
+_CHIP = re.compile(r"(?<![\w:])SOC_VERSION\b")
+_OWN_CHIP = re.compile(
+    r"::SOC_VERSION\b|#\s*define\s+SOC_VERSION\b|\b(?:auto|char|int|string|string_view)\s*[*&]*\s*(?:const\s+)?SOC_VERSION\b"
 )
 _THREADS = re.compile(r"\b(?:threadIdx|(?:LD|ST)_L2CacheType)\b")
 CHECKED = ("-std=c++20", "-O1", "-g1", *_ON_CPU)
@@ -111,6 +117,15 @@ def _implied_headers(file: Path, folders: Sequence[Path]) -> list[str]:
     texts = [file, *sources_of(f'#include "{file}"', folders)]
     threads = any(_THREADS.search(p.read_text(encoding="utf-8", errors="replace")) for p in texts)
     return ['#include "simt_api/asc_simt.h"'] if threads else []
+
+
+def _macros_of_builds(file: Path, folders: Sequence[Path]) -> list[str]:
+    """SOC_VERSION, which the build files of programs define, where a program takes it and has none itself."""
+    texts = [file, *sources_of(f'#include "{file}"', folders)]
+    plain = [without_comments(p.read_text(encoding="utf-8", errors="replace")) for p in texts]
+    if not any(_CHIP.search(text) for text in plain) or any(_OWN_CHIP.search(text) for text in plain):
+        return []
+    return ["#define SOC_VERSION ::asc_host::chip_of_programs()"]
 
 
 def included_source(path: Path, changed: Callable[[str], str] = rewritten) -> str:
@@ -275,6 +290,7 @@ def source_program_units(files: Sequence[Path], folders: Sequence[Path], is_chec
             '#include "kernel_operator.h"',
             '#include "host/launch.h"',
             *_implied_headers(path, places),
+            *_macros_of_builds(path, places),
             included_source(path),
         ]
         functions = [launch_function(k) for k in kernels if k.file == path and k.name in wanted]

@@ -3,6 +3,7 @@
 
 #include "host/launch.h"
 #include "kernel_operator.h"
+#include "securec.h"
 
 enum class KernelMode { MIX_MODE, AIC_MODE, AIV_MODE, MIX_AIC_1_1, MIX_AIV_1_0, MIX_AIC_1_0 };
 

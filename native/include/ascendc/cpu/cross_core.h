@@ -53,7 +53,7 @@ inline void cross_wait(uint32_t flag, Where w) {
         }
 }
 
-constexpr uint32_t IB = 0x10, NEXT = 0x20; /* modes of their own */
+constexpr uint32_t IB = 0x10, NEXT = 0x20, GROUP = 0x30; /* modes of their own */
 
 }  // namespace asc_cpu
 

@@ -55,6 +55,11 @@ template <typename... Values>
 inline void printf(const char *format, Values... values) {
     asc_cpu::print(format, values...);
 }
+/* A function, as kernels write AscendC::PRINTF, too. */
+template <typename... Values>
+inline void PRINTF(const char *format, Values... values) {
+    asc_cpu::print(format, values...);
+}
 template <typename T>
 inline void DumpTensor(const LocalTensor<T> &tensor, uint32_t desc, uint32_t dumpSize,
                        asc_cpu::Where w = asc_cpu::Where::here()) {
@@ -98,15 +103,24 @@ inline void trap() {
     AscendC::Trap();
 }
 
-#define PRINTF(...) asc_cpu::print(__VA_ARGS__)
+using AscendC::PRINTF;
+
 /* No text at all for the device's compiler: kernels have assertions that it would refuse, or that don't hold. */
 #define ASCENDC_ASSERT(...)
 #undef ASSERT
-/* Begins with a sign so that what lacks a semicolon before it goes on, as with the device's compiler. */
-#define ASSERT(...) +((__VA_ARGS__) ? 0 : asc_cpu::assertion_failed("(" #__VA_ARGS__ ")", asc_cpu::Where::here()))
+/* Begins with a sign so that what lacks a semicolon before it goes on, as with the device's compiler. That doesn't read
+ * the condition, so that kernels name AscendC's functions there without their namespace. */
+#define ASSERT(...)              \
+    +(({                         \
+        using namespace AscendC; \
+        bool((__VA_ARGS__));     \
+    })                           \
+          ? 0                    \
+          : asc_cpu::assertion_failed("(" #__VA_ARGS__ ")", asc_cpu::Where::here()))
 /* With a text or without, unlike the C library's. */
 #undef assert
 #define assert(condition, ...) static_cast<void>(ASSERT_MSG(condition, ##__VA_ARGS__))
+#define ascendc_assert(condition, ...) static_cast<void>(ASSERT_MSG(condition, ##__VA_ARGS__))
 /* The text goes out before the kernel ends. */
 #define ASSERT_MSG(condition, ...) \
     +((condition)                  \

@@ -19,6 +19,13 @@ inline uint32_t reserve(Space space, uint64_t bytes, uint32_t owner, uint32_t pa
     return begin;
 }
 
+/* Buffers are another's from here on; SyncAll still wants a barrier of the kernel's own. */
+inline void settle_buffers() {
+    const bool storing = core().storing;
+    core().barrier_all();
+    core().storing = storing && settings().strict;
+}
+
 /* Event numbers in use, per pair of pipes. */
 struct EventIds {
     uint8_t taken[PIPES][PIPES] = {};
@@ -71,7 +78,11 @@ class TBufPool {
         pool.init(shared.begin(), rounded(bytes));
         return true;
     }
-    void Reset() { used_ = 0; }
+    /* What its queues still do ends before another pool takes the memory. */
+    void Reset() {
+        asc_cpu::settle_buffers();
+        used_ = 0;
+    }
     void init(uint32_t begin, uint32_t bytes) { begin_ = begin, bytes_ = bytes, used_ = 0; }
     uint32_t begin() const { return begin_; }
 
@@ -169,10 +180,7 @@ class TPipe {
         if (!asc_cpu::the_core || asc_cpu::core().tpipe != this) return;
         asc_cpu::core().tpipe = before_;
         if (before_ || std::uncaught_exceptions()) return;
-        /* Its buffers are another's from here on; SyncAll still wants a barrier of the kernel's own. */
-        const bool storing = asc_cpu::core().storing;
-        asc_cpu::core().barrier_all();
-        asc_cpu::core().storing = storing && asc_cpu::settings().strict;
+        asc_cpu::settle_buffers();
     }
     /* `length` elements at an address of a position's memory. */
     template <TPosition position, typename T>
@@ -207,6 +215,16 @@ inline AscendC::TPipe *GetTPipePtr() {
 
 namespace AscendC {
 using ::GetTPipePtr;
+
+/* All that is left of a memory, until another buffer takes it. */
+template <typename T, TPosition position>
+inline bool PopStackBuffer(LocalTensor<T> &tensor) {
+    constexpr asc_cpu::Space space = asc_cpu::space_of(position);
+    const asc_cpu::Memory &m = asc_cpu::core().in(space);
+    tensor = LocalTensor<T>(space, nullptr, m.used, (m.size() - m.used) / asc_cpu::BLOCK * asc_cpu::BLOCK);
+    tensor.SetPosition(position);
+    return tensor.GetSize() > 0;
+}
 
 /* Takes tensors one behind the other from a memory, without queues. */
 template <Hardware memory = Hardware::UB>

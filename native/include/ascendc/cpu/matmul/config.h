@@ -194,12 +194,20 @@ constexpr MatmulApiStaticTiling GetMatmulApiTiling(const MatmulConfig &config, i
     return t;
 }
 
-constexpr MatmulConfig CFG_NORM = GetNormalConfig();
-constexpr MatmulConfig CFG_MDL = GetMDLConfig();
-constexpr MatmulConfig CFG_IBSHARE_NORM = GetIBShareNormConfig();
-constexpr MatmulConfig MM_CFG_BB = GetBasicConfig(128, 128, 128);
-
 }  // namespace AscendC
+
+/* The ready-made configurations. In a namespace of their own, since kernels within AscendC define some of these names.
+ */
+namespace asc_matmul_configs {
+constexpr AscendC::MatmulConfig CFG_NORM = AscendC::GetNormalConfig();
+constexpr AscendC::MatmulConfig CFG_MDL = AscendC::GetMDLConfig();
+constexpr AscendC::MatmulConfig CFG_IBSHARE_NORM = AscendC::GetIBShareNormConfig();
+constexpr AscendC::MatmulConfig MM_CFG_BB = AscendC::GetBasicConfig(128, 128, 128);
+}  // namespace asc_matmul_configs
+namespace AscendC {
+using namespace asc_matmul_configs;
+}
+using namespace asc_matmul_configs;
 
 namespace asc_cpu {
 
@@ -228,9 +236,6 @@ inline Tiling tiling_of(const AscendC::MatmulApiStaticTiling &s) {
 }  // namespace asc_cpu
 
 /* Names that kernels use without the namespace. */
-using AscendC::CFG_IBSHARE_NORM;
-using AscendC::CFG_MDL;
-using AscendC::CFG_NORM;
 using AscendC::GetBasicConfig;
 using AscendC::GetIBShareNormConfig;
 using AscendC::GetMatmulApiTiling;
@@ -247,4 +252,3 @@ using AscendC::MatmulConfigMode;
 using AscendC::MatmulFuncParams;
 using AscendC::MatmulQuantParams;
 using AscendC::MatmulShapeParams;
-using AscendC::MM_CFG_BB;
