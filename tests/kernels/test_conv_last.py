@@ -101,6 +101,20 @@ def test_channels_apart(isa, channels, size, stride) -> None:
 
 
 @isa_each
+def test_channels_apart_at_the_sides(isa) -> None:
+    """Pixels of a block that read some of the taps, or none; rows of more taps than blocks share."""
+    drawn = np.random.default_rng(5)
+    for _ in range(60):
+        size = [int(k) for k in drawn.choice((1, 3, 4, 5, 7, 9, 33), 2)]
+        stride, dilation = ([int(v) for v in drawn.integers(1, 4, 2)] for _ in range(2))
+        pad = [int(drawn.integers(0, k * d + 1)) for k, d in zip(size, dilation, strict=True)]
+        least = [(k - 1) * d + 1 - 2 * p for k, d, p in zip(size, dilation, pad, strict=True)]
+        dims = tuple(max(1, lowest) + int(drawn.integers(0, 24)) for lowest in least)
+        channels = int(drawn.integers(1, 40))
+        check(isa, 1, channels, channels, dims, size, stride, dilation, pad, channels)
+
+
+@isa_each
 def test_strips_of_few_channels_end_where_their_memory_does(isa) -> None:
     """Channels that come first are put last in the strip, whose last line has no padding behind it."""
     for channels, height, width in product((1, 2, 5, 7), range(1, 9), (9, 12)):

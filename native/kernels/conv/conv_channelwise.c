@@ -1,13 +1,18 @@
 /* Convolution of each channel by itself, channels last: vectors of channels walk along output rows. */
 #include "conv_channelwise.h"
 
-/* Windows of a run of output pixels of a row whose taps inside are the same. */
+#include <string.h>
+
+#define MOST_TAPS 32 /* of a row, where pixels with other taps inside share a block */
+
+/* Windows of a block of output pixels of a row. */
 typedef struct window {
-    const void *x;        /* what the first tap reads for the first pixel; it may lie outside */
-    const float *w;       /* the first tap */
-    inside taps[AXES];    /* that are inside */
-    int64_t step[AXES];   /* floats in x from a tap to the next */
-    int64_t next, pixels; /* floats in x from a pixel of the run to the next; how many there are */
+    const void *x;            /* what the first tap reads for the first pixel; it may lie outside */
+    const float *w;           /* the first tap */
+    inside taps[AXES];        /* that are inside, for some pixel of the block */
+    int64_t step[AXES];       /* floats in x from a tap to the next */
+    int64_t next;             /* floats in x from a pixel of the block to the next */
+    uint8_t reads[MOST_TAPS]; /* at a side of the image, per tap of a row: the pixels for which it is inside, as bits */
 } window;
 
 /* A block of pixels, for the vector that starts at channel v. */
@@ -27,6 +32,47 @@ static inline __attribute__((always_inline)) void run_block(const conv *c, const
                     vf_fma(w, image_load(x, p * n->next, narrow, tail, lanes), sum[p]);
             }
     finish(t, v, sum, pixels, bias, tail, lanes);
+}
+
+/* A block at a side of the image. */
+static inline __attribute__((always_inline)) void run_side(const conv *c, const window *n, const target *t, int pixels,
+                                                           int narrow, int64_t v, int tail, int64_t lanes) {
+    vf sum[BLOCK] = {{0}};
+    vf bias = t->bias ? load_lanes(t->bias + v, tail, lanes) : vf_set(-0.0f);
+    for (int64_t d = n->taps[DEPTH].from; d < n->taps[DEPTH].to; d++)
+        for (int64_t h = n->taps[HEIGHT].from; h < n->taps[HEIGHT].to; h++)
+            for (int64_t k = n->taps[WIDTH].from; k < n->taps[WIDTH].to; k++) {
+                int64_t tap = (d * c->kernel[HEIGHT] + h) * c->kernel[WIDTH] + k;
+                vf w = load_lanes(n->w + v + tap * c->out_channels, tail, lanes);
+                int64_t at = v + d * n->step[DEPTH] + h * n->step[HEIGHT] + k * n->step[WIDTH];
+                const void *x = image_at(n->x, at, narrow);
+                unsigned reads = n->reads[k];
+                _Pragma("GCC unroll 8") for (int p = 0; p < BLOCK; p++) {
+                    if (reads >> p & 1) sum[p] = vf_fma(w, image_load(x, p * n->next, narrow, tail, lanes), sum[p]);
+                }
+            }
+    vf sums[BLOCK]; /* the others stay in registers */
+    _Pragma("GCC unroll 8") for (int p = 0; p < BLOCK; p++) sums[p] = sum[p];
+    target one = *t;
+    for (int p = 0; p < pixels; p++) {
+        finish(&one, v, sums + p, 1, bias, tail, lanes);
+        one.y = (void *)image_at(one.y, t->step, t->narrow);
+        if (one.residual) one.residual = image_at(one.residual, t->step, t->narrow);
+    }
+}
+
+static __attribute__((noinline)) void run_side_wide(const conv *c, const window *n, const target *t, int pixels,
+                                                    int64_t channels) {
+    int64_t v = 0;
+    for (; v + ASC_VF <= channels; v += ASC_VF) run_side(c, n, t, pixels, 0, v, 0, 0);
+    if (v < channels) run_side(c, n, t, pixels, 0, v, 1, channels - v);
+}
+
+static __attribute__((noinline)) void run_side_narrow(const conv *c, const window *n, const target *t, int pixels,
+                                                      int64_t channels) {
+    int64_t v = 0;
+    for (; v + ASC_VF <= channels; v += ASC_VF) run_side(c, n, t, pixels, 1, v, 0, 0);
+    if (v < channels) run_side(c, n, t, pixels, 1, v, 1, channels - v);
 }
 
 /* The last channels, apart from the loops that matter. */
@@ -58,23 +104,6 @@ EACH(VECTORS, 0)
 EACH(VECTORS, 1)
 static run_vectors_of *const vectors_of[2][BLOCK] = {{EACH(NAME, 0)}, {EACH(NAME, 1)}};
 
-/* Nearly equal blocks, without a division. */
-static int64_t block_size(int64_t pixels) {
-    return pixels >= 2 * BLOCK ? BLOCK : pixels > BLOCK ? (pixels + 1) / 2 : pixels;
-}
-
-/* `channels` from those on that n and t point to. */
-static void run_pixels(const conv *c, window n, target t, int64_t channels) {
-    int narrow = c->x_narrow != 0;
-    for (int64_t left = n.pixels, count; left > 0; left -= count) {
-        count = block_size(left);
-        vectors_of[narrow][count - 1](c, &n, &t, channels);
-        n.x = image_at(n.x, count * n.next, narrow);
-        t.y = (void *)image_at(t.y, count * t.step, t.narrow);
-        if (t.residual) t.residual = image_at(t.residual, count * t.step, t.narrow);
-    }
-}
-
 /* Pixels of a row from `o` on whose taps are the same as o's, within [o, end). */
 static int64_t alike(const conv *c, int64_t o, int64_t end) {
     inside taps = taps_inside(c, WIDTH, o);
@@ -90,7 +119,32 @@ static int64_t alike(const conv *c, int64_t o, int64_t end) {
     return n;
 }
 
-/* One output row, from the image itself: taps outside are left out. */
+/* The taps of `pixels` pixels from column o on that are inside, by pixel. */
+static void find_reads(const conv *c, int64_t o, int64_t pixels, window *n) {
+    memset(n->reads, 0, (size_t)c->kernel[WIDTH]);
+    n->taps[WIDTH] = (inside){c->kernel[WIDTH], 0};
+    for (int64_t p = 0; p < pixels; p++) {
+        inside taps = taps_inside(c, WIDTH, o + p);
+        if (taps.from >= taps.to) continue;
+        n->taps[WIDTH].from = asc_least(n->taps[WIDTH].from, taps.from);
+        n->taps[WIDTH].to = asc_most(n->taps[WIDTH].to, taps.to);
+        for (int64_t k = taps.from; k < taps.to; k++) n->reads[k] |= (uint8_t)(1u << p);
+    }
+}
+
+/* `count` pixels from column o on, which n and t point to. */
+static void run_pixels(const conv *c, window *n, const target *t, int64_t o, int64_t count, int64_t channels) {
+    int narrow = c->x_narrow != 0;
+    if (alike(c, o, o + count) == count) {
+        n->taps[WIDTH] = taps_inside(c, WIDTH, o);
+        vectors_of[narrow][count - 1](c, n, t, channels);
+        return;
+    }
+    find_reads(c, o, count, n);
+    (narrow ? run_side_narrow : run_side_wide)(c, n, t, (int)count, channels);
+}
+
+/* One output row, from the image itself: taps outside are left out. Blocks are nearly equal. */
 static void run_row(const conv *c, int64_t plane, int64_t row, int64_t channel, int64_t channels, target t) {
     int64_t m = c->out_channels, image = plane / c->out[DEPTH], place = plane % c->out[DEPTH];
     int64_t near = place * c->stride[DEPTH] - c->pad[DEPTH], top = row * c->stride[HEIGHT] - c->pad[HEIGHT];
@@ -100,12 +154,15 @@ static void run_row(const conv *c, int64_t plane, int64_t row, int64_t channel, 
     n.step[WIDTH] = c->dilation[WIDTH] * m;
     n.taps[DEPTH] = taps_inside(c, DEPTH, place);
     n.taps[HEIGHT] = taps_inside(c, HEIGHT, row);
-    for (int64_t o = 0; o < c->out[WIDTH]; o += n.pixels) {
-        n.pixels = alike(c, o, c->out[WIDTH]);
-        n.taps[WIDTH] = taps_inside(c, WIDTH, o);
-        n.x = input_at(c, image, near, top, o * c->stride[WIDTH] - c->pad[WIDTH], channel);
-        find_outputs(c, plane, row, o, channel, &t);
-        run_pixels(c, n, t, channels);
+    int64_t blocks = asc_ceil_div(c->out[WIDTH], BLOCK);
+    for (int64_t b = 0, o = 0, end; b < blocks; b++, o = end) {
+        end = asc_split_at(c->out[WIDTH], blocks, b + 1);
+        for (int64_t from = o, count; from < end; from += count) { /* of one size of taps, where a row has many */
+            count = c->kernel[WIDTH] <= MOST_TAPS ? end - from : alike(c, from, end);
+            n.x = input_at(c, image, near, top, from * c->stride[WIDTH] - c->pad[WIDTH], channel);
+            find_outputs(c, plane, row, from, channel, &t);
+            run_pixels(c, &n, &t, from, count, channels);
+        }
     }
 }
 
@@ -114,8 +171,8 @@ void ASC_FN(conv_channelwise)(const conv *c, int64_t plane, int64_t row, int64_t
     target t = {
         .step = c->out_channels, .narrow = c->y_narrow, .end = ASC_FN(conv_ending_of)(&c->epilogue, c->y_narrow)};
     epilogue after = ASC_FN(conv_after)(&c->epilogue);
-    if (ASC_FN(conv_is_channelwise_3x3)(c))
-        ASC_FN(conv_channelwise_3x3)(c, &t, plane, row, rows, channel, channels);
+    if (ASC_FN(conv_is_channelwise_square)(c))
+        ASC_FN(conv_channelwise_square)(c, &t, plane, row, rows, channel, channels);
     else
         for (int64_t r = row; r < row + rows; r++) run_row(c, plane, r, channel, channels, t);
     float *y = c->y + (plane * c->out[HEIGHT] + row) * c->out[WIDTH] * c->out_channels + channel;
