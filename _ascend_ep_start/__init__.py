@@ -36,5 +36,6 @@ def _command(module: str) -> Callable[[], int]:
     return run
 
 
-atc, prof, om, op, ep = (_command(name) for name in ("atc", "prof", "om", "op", "ep"))
-serve, serve_load = _command("serve"), _command("serve_load")
+#: The modules of ascend_ep.cli that are commands.
+MODULES = ("atc", "prof", "om", "op", "ep", "serve", "serve_load")
+atc, prof, om, op, ep, serve, serve_load = (_command(name) for name in MODULES)

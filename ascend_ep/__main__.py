@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 
+import _ascend_ep_start
+
 #: Commands of their own; any other is one of ascend-ep's, as `python -m ascend_ep doctor`.
-COMMANDS = ("atc", "om", "op", "prof", "serve", "serve-load")
+COMMANDS = tuple(name.replace("_", "-") for name in _ascend_ep_start.MODULES if name != "ep")
 
 
 def main() -> int:
@@ -14,7 +15,7 @@ def main() -> int:
     own = sys.argv[1:2] and sys.argv[1] in COMMANDS
     name = sys.argv.pop(1) if own else "ep"
     sys.argv[0] = f"ascend-{name}"
-    status: int = importlib.import_module(f"ascend_ep.cli.{name.replace('-', '_')}").main()
+    status: int = getattr(_ascend_ep_start, name.replace("-", "_"))()
     return status
 
 

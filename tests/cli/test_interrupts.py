@@ -76,18 +76,25 @@ def test_all_other_commands(
     assert capsys.readouterr().err == LINE
 
 
-def test_a_command_that_is_still_imported() -> None:
-    """An import hook stands for the user, at the first module of the package."""
-    program = """
-import importlib.abc, os, signal, sys
+@pytest.mark.parametrize(
+    ("module", "start"),
+    [
+        ("ascend_ep", "import _ascend_ep_start; _ascend_ep_start.om()"),
+        ("ascend_ep.cli", "sys.argv = ['x', 'om']; runpy.run_module('ascend_ep', run_name='__main__')"),
+    ],
+    ids=["its script", "python -m"],
+)
+def test_a_command_that_is_still_imported(module: str, start: str) -> None:
+    """An import hook stands for the user, at the first module after the one that Python itself imports."""
+    program = f"""
+import importlib.abc, os, runpy, signal, sys
 class Impatient(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path, target=None):
-        if name == "ascend_ep":
+        if name == "{module}":
             os.kill(os.getpid(), signal.SIGINT)
 signal.signal(signal.SIGINT, signal.default_int_handler)
-import _ascend_ep_start
 sys.meta_path.insert(0, Impatient())
-_ascend_ep_start.om()"""
+{start}"""
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
     )

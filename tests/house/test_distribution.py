@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+import _ascend_ep_start
+from ascend_ep.cli import completion, ep
+
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = SETTINGS["project"]
@@ -19,6 +22,12 @@ SCRIPTS = PROJECT["scripts"]
 def test_a_command_is_a_function(name: str) -> None:
     module, _, function = SCRIPTS[name].partition(":")
     assert callable(getattr(importlib.import_module(module), function))
+
+
+def test_every_command_has_a_script_and_completion() -> None:
+    names = {f"ascend-{name.replace('_', '-')}" for name in _ascend_ep_start.MODULES}
+    assert set(SCRIPTS) == names
+    assert {key.split()[0] for key, _ in completion._words(ep.command_parser())} == names
 
 
 def test_what_an_index_shows_is_there() -> None:
