@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
 from .noise import LEAST_PAIRED_ERROR
-from .record import Excess, Record, Verdict, embedded_excess, verdict
+from .record import Excess, Record, Verdict, embedded_excess, verdict, verdicts
 from .report import LABELS, excess_text, profile_text, quantity
 from .results import Results
 from .rows import Goal, Row
@@ -117,11 +117,12 @@ def _besides(record: Record, found: Verdict | None) -> str:
 
 
 def _missed(found: Iterable[tuple[Row, Record]]) -> list[str]:
-    """Where the rows that miss a goal spend their time."""
+    """Where the rows whose ratio misses a goal spend their time; not those that are only disturbed."""
     lines = [
-        f"- {row.title}{' (bf16)' if own == 'own_bf16' else ''}: {profile_text(shares)}"
+        f"- {row.title}{' (bf16)' if v.goal.own == 'own_bf16' else ''}: {profile_text(record.profiles[v.goal.own])}"
         for row, record in found
-        for own, shares in record.profiles.items()
+        for v in verdicts(row, record)
+        if v.ratio.value < v.least and v.goal.own in record.profiles
     ]
     return ["Where the rows below their goal spend their time:\n\n" + "\n".join(lines)] if lines else []
 
