@@ -119,7 +119,8 @@ def _besides(record: Record, found: Verdict | None) -> str:
 def _missed(found: Iterable[tuple[Row, Record]]) -> list[str]:
     """Where the rows whose ratio misses a goal spend their time; not those that are only disturbed."""
     lines = [
-        f"- {row.title}{' (bf16)' if v.goal.own == 'own_bf16' else ''}: {profile_text(record.profiles[v.goal.own])}"
+        f"- {row.title}{' (bf16)' if v.goal.own == 'own_bf16' else ''}: "
+        f"{profile_text(record.profiles[v.goal.own])}"
         for row, record in found
         for v in verdicts(row, record)
         if v.ratio.value < v.least and v.goal.own in record.profiles
