@@ -156,7 +156,7 @@ def test_trilu(k: int, upper: int) -> None:
 @pytest.mark.parametrize("isa", isa_levels())
 def test_slice_of_the_run(isa: int) -> None:
     """Against Python's own slices, whatever the bounds; large bounds in both directions among them. Backwards
-    from before the first element, ONNX takes the first, and Python none; INT64_MAX is the last of the axis."""
+    from before the first element, ONNX takes the first, and Python none; INT64_MAX ends at the axis."""
     random, x = np.random.default_rng(1), sample((7, 12, 9), np.int16)
     bounds = [-(2**63), -13, -12, -5, -1, 0, 1, 6, 11, 12, 13, 2**63 - 1]
     for _ in range(60):
