@@ -181,6 +181,13 @@ def test_later_calls_with_numbers_that_translations_take_otherwise() -> None:
         assert not reports()[-1].eager, reports()[-1]
 
 
+def test_integers_divided_by_a_fraction() -> None:
+    x = torch.tensor([10, -7, 1])
+    for dtype, divisor in ((torch.int32, 2.5), (torch.int64, 0.5), (torch.float32, 3)):
+        compiled = torch.compile(lambda x, d=divisor: torch.floor_divide(x, d) + 1, backend=ascend)
+        torch.testing.assert_close(compiled(x.to(dtype)), torch.floor_divide(x.to(dtype), divisor) + 1)
+
+
 def test_results_that_are_picked_are_no_operators_left() -> None:
     x = torch.rand(2, 3, 8, 8)
     compiled = torch.compile(lambda x: torch.nn.functional.adaptive_max_pool2d(x, 3) + 1, backend=ascend)

@@ -141,7 +141,11 @@ def _floor_divided(x: Any, y: Any) -> Any:
 
     if not isinstance(x, torch.Tensor) or not torch.is_floating_point(x + y):
         return NotImplemented
-    y = torch.full_like(x, y) if not isinstance(y, torch.Tensor) else y
+    dtype = torch.result_type(x, y)
+    if dtype not in (torch.float32, torch.float64):
+        return NotImplemented  # the narrow ones are divided in float32, and rounded once
+    x = x.to(dtype)
+    y = y.to(dtype) if isinstance(y, torch.Tensor) else torch.full_like(x, y)
     rest = torch.fmod(x, y)
     quotient = (x - rest) / y
     other = (rest != 0) & ((rest < 0) ^ (y < 0))
