@@ -259,5 +259,5 @@ inline void layouts() {
     GroupBarrier<PipeMode::MTE3_MODE> barrier(nullptr, 2, 3);
     barrier.Arrive(0);
     barrier.Wait(1);
-    AscendC::PRINTF("%d bytes of %d\n", rest.GetSize(), AscendC::TOTAL_VEC_LOCAL_SIZE);
+    AscendC::PRINTF("%d bytes of %d\n", rest.GetSize(), AscendC::TOTAL_UB_SIZE);
 }

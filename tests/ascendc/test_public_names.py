@@ -36,7 +36,7 @@ NAMES = re.findall(
     TopKConfig TopKAlgo TopKOrder CeilDiv IbVerbsData float2 float4 make_float4 make_ulonglong4 vcmax
     vcmin Order_t InitSocState SetSyncBaseAddr GetCtrlSpr SetCtrlSpr DataCopyPadGm2UBImpl
     DataCopyPadUB2GMImpl SetFixPipeConfigImpl DROPOUT_MODE_BIT_MISALIGN ST_L2CacheType L1CacheType
-    TOTAL_VEC_LOCAL_SIZE PopStackBuffer GroupBarrier PipeMode MakeShape MakeStride MakeCoord MakeLayout
+    PopStackBuffer GroupBarrier PipeMode MakeShape MakeStride MakeCoord MakeLayout
     Crd2Idx is_layout PRINTF ascendc_assert ASSERT_MSG CACHE_LINE_SIZE BLOCK_CUBE IsSame PRELOAD make_half2
     __shfl_down
     """,

@@ -14,8 +14,8 @@ constexpr int32_t MAX_REPEAT_TIMES = 255, ONE_BYTE_BIT_SIZE = 8, BITS_PER_BYTE =
 constexpr int32_t BRCB_BROADCAST_NUMBER = 8, TWO = 2;
 constexpr float PI = 3.14159265358979f;
 constexpr uint64_t FULL_MASK = 0xFFFFFFFFFFFFFFFF;
-constexpr int32_t TOTAL_UB_SIZE = 196608, TOTAL_VEC_LOCAL_SIZE = 188416, TOTAL_L1_SIZE = 524288, TOTAL_L0A_SIZE = 65536,
-                  TOTAL_L0B_SIZE = 65536, TOTAL_L0C_SIZE = 131072;
+constexpr int32_t TOTAL_UB_SIZE = 196608, TOTAL_L1_SIZE = 524288, TOTAL_L0A_SIZE = 65536, TOTAL_L0B_SIZE = 65536,
+                  TOTAL_L0C_SIZE = 131072;
 
 struct UnaryRepeatParams {
     uint16_t dstBlkStride = 1, srcBlkStride = 1;
