@@ -98,8 +98,8 @@ static tensor scores(asc_run *run, const problem *p, tensor q, tensor k) {
     if (asc_given_at(run, p->pse)) s = ASC_COMPUTE(run, ASC_FLOAT32, "a + b", s, asc_in(run, p->pse));
     if (asc_given_at(run, p->mask) && p->mode < 2) {
         tensor mask = asc_in(run, p->mask);
-        if (mask.rank == 2 && mask.dims[0] != q.dims[2]) /* of each batch, for all its queries */
-            mask = asc_unsqueeze(asc_unsqueeze(mask, 1), 1);
+        if (mask.rank == 2 && mask.dims[0] != q.dims[2]) mask = asc_unsqueeze(mask, 1); /* of a batch's queries */
+        if (mask.rank == 3) mask = asc_unsqueeze(mask, 1);                              /* and of its heads */
         s = ASC_COMPUTE(run, ASC_FLOAT32, "b != 0 ? 0 - inf : a", s, mask);
     }
     return ASC_COMPUTE(run, ASC_FLOAT32, "b ? 0 - inf : a", s, hidden(run, p, s.dims[2], s.dims[3]));
@@ -107,7 +107,7 @@ static tensor scores(asc_run *run, const problem *p, tensor q, tensor k) {
 
 /* What dropping leaves of t: bits of the drop mask say which. */
 static tensor dropped(asc_run *run, const problem *p, tensor t) {
-    if ((p->drop < 0 || !asc_given_at(run, p->drop)) || p->keep >= 1) return t;
+    if (p->drop < 0 || !asc_given_at(run, p->drop) || p->keep >= 1) return t;
     tensor mask = asc_in(run, p->drop), keep = asc_like(run, t, ASC_BOOL);
     int64_t bits = asc_elements(mask) * (int64_t)asc_dtype_bytes(mask.dtype) * 8;
     ASC_STOP_UNLESS(run, bits >= asc_elements(t), "the drop mask has no bit for each score");

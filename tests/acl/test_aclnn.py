@@ -360,7 +360,9 @@ def test_attention_of_inference(device: Device, layout: str) -> None:
 
     lengths, far = np.arange(7) >= np.array([7, 4])[:, None, None, None], 2**31 - 1
     causal = np.arange(7) > np.arange(5)[:, None] + 2
+    of_batches = whole(mask[:, 0])  # as many as keys have heads
     cases = [(None, (), 0, np.False_), (whole(mask), (7, 4), 0, mask | lengths), (None, (), 3, causal)]
+    cases.append((of_batches, (), 0, mask))
     for given, lengths_of_keys, mode, hidden in cases:
         out, none = laid(np.zeros_like(q)), [None] * 5
         operands = [laid(q), laid(k), laid(v), None, given, (), lengths_of_keys]

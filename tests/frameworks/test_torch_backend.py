@@ -188,6 +188,21 @@ def test_integers_divided_by_a_fraction() -> None:
         torch.testing.assert_close(compiled(x.to(dtype)), torch.floor_divide(x.to(dtype), divisor) + 1)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_whole_quotients_of_narrow_floats(dtype: torch.dtype) -> None:
+    """Computed in float32 and rounded once. Eager PyTorch does so for a number; for tensors it rounds each step."""
+    random = torch.Generator().manual_seed(0)
+    x = (torch.randn(1000, generator=random) * torch.tensor([1.0, 100.0, 1000.0, 5000.0]).repeat(250)).to(
+        dtype
+    )
+    y = (torch.randint(1, 40, (1000,), generator=random) / 2).to(dtype)
+    compiled = torch.compile(torch.floor_divide, backend=ascend)
+    for given in (x[:8], x):
+        assert torch.equal(compiled(given, 3), torch.floor_divide(given, 3))
+        found = compiled(given, y[: len(given)])
+        assert torch.equal(found, torch.floor(given.double() / y[: len(given)].double()).to(dtype))
+
+
 def test_results_that_are_picked_are_no_operators_left() -> None:
     x = torch.rand(2, 3, 8, 8)
     compiled = torch.compile(lambda x: torch.nn.functional.adaptive_max_pool2d(x, 3) + 1, backend=ascend)

@@ -142,17 +142,16 @@ def _floor_divided(x: Any, y: Any) -> Any:
     if not isinstance(x, torch.Tensor) or not torch.is_floating_point(x + y):
         return NotImplemented
     dtype = torch.result_type(x, y)
-    if dtype not in (torch.float32, torch.float64):
-        return NotImplemented  # the narrow ones are divided in float32, and rounded once
-    x = x.to(dtype)
-    y = y.to(dtype) if isinstance(y, torch.Tensor) else torch.full_like(x, y)
+    wide = torch.promote_types(dtype, torch.float32)  # narrow ones are rounded once, at the end
+    x = x.to(wide)
+    y = y.to(wide) if isinstance(y, torch.Tensor) else torch.full_like(x, y)
     rest = torch.fmod(x, y)
     quotient = (x - rest) / y
     other = (rest != 0) & ((rest < 0) ^ (y < 0))
     quotient = torch.where(other, quotient - 1, quotient)
     whole = torch.floor(quotient)
     whole = torch.where(quotient - whole > 0.5, whole + 1, whole)
-    return torch.where(y == 0, x / y, whole)
+    return torch.where(y == 0, x / y, whole).to(dtype)
 
 
 def _squeezed(x: Any, dims: Sequence[int]) -> Any:

@@ -15,30 +15,12 @@ typedef struct window {
     uint8_t reads[MOST_TAPS]; /* at a side of the image, per tap of a row: the pixels for which it is inside, as bits */
 } window;
 
-/* A block of pixels, for the vector that starts at channel v. */
-static inline __attribute__((always_inline)) void run_block(const conv *c, const window *n, const target *t, int pixels,
-                                                            int narrow, int64_t v, int tail, int64_t lanes) {
-    vf sum[BLOCK] = {{0}};
-    vf bias =
-        t->bias ? load_lanes(t->bias + v, tail, lanes) : vf_set(-0.0f); /* adds nothing, to zeros of either sign */
-    for (int64_t d = n->taps[DEPTH].from; d < n->taps[DEPTH].to; d++)
-        for (int64_t h = n->taps[HEIGHT].from; h < n->taps[HEIGHT].to; h++)
-            for (int64_t k = n->taps[WIDTH].from; k < n->taps[WIDTH].to; k++) {
-                int64_t tap = (d * c->kernel[HEIGHT] + h) * c->kernel[WIDTH] + k;
-                vf w = load_lanes(n->w + v + tap * c->out_channels, tail, lanes);
-                int64_t at = v + d * n->step[DEPTH] + h * n->step[HEIGHT] + k * n->step[WIDTH];
-                const void *x = image_at(n->x, at, narrow);
-                _Pragma("GCC unroll 8") for (int p = 0; p < pixels; p++) sum[p] =
-                    vf_fma(w, image_load(x, p * n->next, narrow, tail, lanes), sum[p]);
-            }
-    finish(t, v, sum, pixels, bias, tail, lanes);
-}
+#define ALWAYS static inline __attribute__((always_inline))
 
-/* A block at a side of the image. */
-static inline __attribute__((always_inline)) void run_side(const conv *c, const window *n, const target *t, int pixels,
-                                                           int narrow, int64_t v, int tail, int64_t lanes) {
-    vf sum[BLOCK] = {{0}};
-    vf bias = t->bias ? load_lanes(t->bias + v, tail, lanes) : vf_set(-0.0f);
+/* Adds the taps to the sums of a block of pixels, for the vector that starts at channel v; at a side of the image,
+ * those that each pixel reads. */
+ALWAYS void add_taps(const conv *c, const window *n, int pixels, int side, int narrow, int64_t v, int tail,
+                     int64_t lanes, vf sum[BLOCK]) {
     for (int64_t d = n->taps[DEPTH].from; d < n->taps[DEPTH].to; d++)
         for (int64_t h = n->taps[HEIGHT].from; h < n->taps[HEIGHT].to; h++)
             for (int64_t k = n->taps[WIDTH].from; k < n->taps[WIDTH].to; k++) {
@@ -46,11 +28,29 @@ static inline __attribute__((always_inline)) void run_side(const conv *c, const 
                 vf w = load_lanes(n->w + v + tap * c->out_channels, tail, lanes);
                 int64_t at = v + d * n->step[DEPTH] + h * n->step[HEIGHT] + k * n->step[WIDTH];
                 const void *x = image_at(n->x, at, narrow);
-                unsigned reads = n->reads[k];
-                _Pragma("GCC unroll 8") for (int p = 0; p < BLOCK; p++) {
+                unsigned reads = side ? n->reads[k] : ~0u;
+                _Pragma("GCC unroll 8") for (int p = 0; p < pixels; p++) {
                     if (reads >> p & 1) sum[p] = vf_fma(w, image_load(x, p * n->next, narrow, tail, lanes), sum[p]);
                 }
             }
+}
+
+ALWAYS vf bias_at(const target *t, int64_t v, int tail, int64_t lanes) {
+    return t->bias ? load_lanes(t->bias + v, tail, lanes) : vf_set(-0.0f); /* adds nothing, to zeros of either sign */
+}
+
+ALWAYS void run_block(const conv *c, const window *n, const target *t, int pixels, int narrow, int64_t v, int tail,
+                      int64_t lanes) {
+    vf sum[BLOCK] = {{0}}, bias = bias_at(t, v, tail, lanes);
+    add_taps(c, n, pixels, 0, narrow, v, tail, lanes, sum);
+    finish(t, v, sum, pixels, bias, tail, lanes);
+}
+
+/* At a side of the image, for any number of pixels. */
+ALWAYS void run_side(const conv *c, const window *n, const target *t, int pixels, int narrow, int64_t v, int tail,
+                     int64_t lanes) {
+    vf sum[BLOCK] = {{0}}, bias = bias_at(t, v, tail, lanes);
+    add_taps(c, n, BLOCK, 1, narrow, v, tail, lanes, sum);
     vf sums[BLOCK]; /* the others stay in registers */
     _Pragma("GCC unroll 8") for (int p = 0; p < BLOCK; p++) sums[p] = sum[p];
     target one = *t;
@@ -61,18 +61,20 @@ static inline __attribute__((always_inline)) void run_side(const conv *c, const 
     }
 }
 
-static __attribute__((noinline)) void run_side_wide(const conv *c, const window *n, const target *t, int pixels,
-                                                    int64_t channels) {
+ALWAYS void run_sides(const conv *c, const window *n, const target *t, int pixels, int narrow, int64_t channels) {
     int64_t v = 0;
-    for (; v + ASC_VF <= channels; v += ASC_VF) run_side(c, n, t, pixels, 0, v, 0, 0);
-    if (v < channels) run_side(c, n, t, pixels, 0, v, 1, channels - v);
+    for (; v + ASC_VF <= channels; v += ASC_VF) run_side(c, n, t, pixels, narrow, v, 0, 0);
+    if (v < channels) run_side(c, n, t, pixels, narrow, v, 1, channels - v);
 }
 
-static __attribute__((noinline)) void run_side_narrow(const conv *c, const window *n, const target *t, int pixels,
-                                                      int64_t channels) {
-    int64_t v = 0;
-    for (; v + ASC_VF <= channels; v += ASC_VF) run_side(c, n, t, pixels, 1, v, 0, 0);
-    if (v < channels) run_side(c, n, t, pixels, 1, v, 1, channels - v);
+static __attribute__((noinline)) void run_sides_wide(const conv *c, const window *n, const target *t, int pixels,
+                                                     int64_t channels) {
+    run_sides(c, n, t, pixels, 0, channels);
+}
+
+static __attribute__((noinline)) void run_sides_narrow(const conv *c, const window *n, const target *t, int pixels,
+                                                       int64_t channels) {
+    run_sides(c, n, t, pixels, 1, channels);
 }
 
 /* The last channels, apart from the loops that matter. */
@@ -141,7 +143,7 @@ static void run_pixels(const conv *c, window *n, const target *t, int64_t o, int
         return;
     }
     find_reads(c, o, count, n);
-    (narrow ? run_side_narrow : run_side_wide)(c, n, t, (int)count, channels);
+    (narrow ? run_sides_narrow : run_sides_wide)(c, n, t, (int)count, channels);
 }
 
 /* One output row, from the image itself: taps outside are left out. Blocks are nearly equal. */
@@ -157,7 +159,8 @@ static void run_row(const conv *c, int64_t plane, int64_t row, int64_t channel, 
     int64_t blocks = asc_ceil_div(c->out[WIDTH], BLOCK);
     for (int64_t b = 0, o = 0, end; b < blocks; b++, o = end) {
         end = asc_split_at(c->out[WIDTH], blocks, b + 1);
-        for (int64_t from = o, count; from < end; from += count) { /* of one size of taps, where a row has many */
+        for (int64_t from = o, count; from < end;
+             from += count) { /* of pixels with the same taps, where a row has many */
             count = c->kernel[WIDTH] <= MOST_TAPS ? end - from : alike(c, from, end);
             n.x = input_at(c, image, near, top, from * c->stride[WIDTH] - c->pad[WIDTH], channel);
             find_outputs(c, plane, row, from, channel, &t);
