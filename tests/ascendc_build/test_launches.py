@@ -149,6 +149,12 @@ def test_what_the_compiler_knows_without_a_header(used, tmp_path):
         ('#define SOC_VERSION "Ascend310P3"', False),
         ('const char *const SOC_VERSION = "Ascend310P3"; auto chip = SOC_VERSION;', False),
         ("auto option = ge::SOC_VERSION;", False),
+        ("auto chip = own.SOC_VERSION;", False),
+        ("enum class Key { DEVICE, SOC_VERSION };", False),
+        ("template <uint32_t SOC_VERSION> void f();", False),
+        ("const platform::SocVersion &SOC_VERSION = chip();", False),
+        ("const char *chip() { return SOC_VERSION; }", True),
+        ('std::string chip("chip " SOC_VERSION);', True),
     ],
 )
 def test_the_chip_that_build_files_define(line, defined, tmp_path):
@@ -171,6 +177,43 @@ int main() {
     return 0;
 }
 """
+
+
+STACK = """
+#include <cstdio>
+#include <vector>
+#include "acl/acl.h"
+#include "kernel_operator.h"
+using namespace AscendC;
+extern "C" __global__ __aicore__ void twice(GM_ADDR x, GM_ADDR y) {
+    TPipe pipe;
+    TBuf<TPosition::VECCALC> held;
+    GlobalTensor<float> from, to;
+    from.SetGlobalBuffer((__gm__ float *)x, 64);
+    to.SetGlobalBuffer((__gm__ float *)y, 64);
+    pipe.InitBuffer(held, 256);
+    LocalTensor<float> a = held.Get<float>(), rest;
+    if (!PopStackBuffer<float, TPosition::LCM>(rest)) return;
+    DataCopy(a, from, 64);
+    PipeBarrier<PIPE_ALL>();
+    Add(rest, a, a, 64);
+    PipeBarrier<PIPE_ALL>();
+    DataCopy(to, rest, 64);
+}
+int main() {
+    aclInit(nullptr);
+    std::vector<float> x(64, 1.5f), y(64);
+    twice<<<1, nullptr, nullptr>>>((uint8_t *)x.data(), (uint8_t *)y.data());
+    std::printf("%g %g %g\\n", x[63], y[0], y[63]);
+}
+"""
+
+
+def test_what_is_left_of_a_memory_is_beside_what_is_held(run, tmp_path):
+    (tmp_path / "main.cpp").write_text(STACK)
+    status, out, err = run("run", tmp_path / "main.cpp")
+    assert status == 0, err
+    assert out.endswith("1.5 3 3\n")
 
 
 def test_a_program_launches_its_kernels(run, tmp_path, monkeypatch):

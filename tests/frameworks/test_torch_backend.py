@@ -190,7 +190,7 @@ def test_integers_divided_by_a_fraction() -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_whole_quotients_of_narrow_floats(dtype: torch.dtype) -> None:
-    """Computed in float32 and rounded once. Eager PyTorch does so for a number; for tensors it rounds each step."""
+    """In float32 and rounded once, as eager PyTorch divides by a number; by tensors it rounds each step."""
     random = torch.Generator().manual_seed(0)
     x = (torch.randn(1000, generator=random) * torch.tensor([1.0, 100.0, 1000.0, 5000.0]).repeat(250)).to(
         dtype

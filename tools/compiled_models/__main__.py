@@ -11,18 +11,15 @@ by --seed. Where eager PyTorch itself is further off from float64, three times i
 from __future__ import annotations
 
 import argparse
-import contextlib
-import gc
-import json
 import math
 import os
-import signal
 import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import torch
+from case_process import TooLong, forked
 
 from compiled_models import comparison
 from compiled_models.drawn import PassedOver, of_timm, of_torchvision, of_transformers
@@ -34,10 +31,6 @@ DRAWN = {"drawn-torchvision": of_torchvision, "drawn-timm": of_timm, "drawn-tran
 FAMILIES = (*PICKED, "written", *DRAWN)
 #: Seconds of processor time for one model.
 LIMIT = 240
-
-
-class TooLong(BaseException):
-    """Nothing but the trial itself may catch it."""
 
 
 def family(name: str, seed: int) -> Family:
@@ -95,31 +88,9 @@ def _line(name: str, found: dict[str, Any]) -> str:
 
 
 def _forked(make: Callable[[], Model], given: argparse.Namespace) -> dict[str, Any]:
-    """What a process of its own finds."""
-    read, write = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        gc.freeze()
-        signal.signal(signal.SIGPROF, _give_up)
-        signal.setitimer(signal.ITIMER_PROF, LIMIT)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        if not os.environ.get("ASCEND_EP_TRIED_ALOUD"):
-            os.dup2(1, 2)
-        with contextlib.suppress(BaseException):
-            os.write(write, json.dumps(_tried(make, given)).encode())
-        os._exit(0)
-    os.close(write)
-    with open(read, "rb") as answer:
-        said = answer.read()
-    _, status = os.waitpid(pid, 0)
-    if said:
-        answered: dict[str, Any] = json.loads(said)
-        return answered
-    return {"ways": {}, "left": {}, "wrong": [f"its process ended with {os.waitstatus_to_exitcode(status)}"]}
-
-
-def _give_up(*_: object) -> None:
-    raise TooLong
+    aloud = bool(os.environ.get("ASCEND_EP_TRIED_ALOUD"))
+    found = forked(lambda: _tried(make, given), LIMIT, aloud)
+    return {"ways": {}, "left": {}, "wrong": [found]} if isinstance(found, str) else found
 
 
 def _tried(make: Callable[[], Model], given: argparse.Namespace) -> dict[str, Any]:

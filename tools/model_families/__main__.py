@@ -7,12 +7,8 @@ and run in the own runtime and inside onnxruntime, in a process that is forked f
 from __future__ import annotations
 
 import argparse
-import contextlib
 import fnmatch
-import gc
 import json
-import os
-import signal
 import sys
 import tempfile
 import traceback
@@ -22,6 +18,7 @@ from typing import Any
 
 import onnxruntime
 import torch
+from case_process import TooLong, forked
 from model_zoo.agreement import error
 from model_zoo.trial import CPU
 
@@ -36,10 +33,6 @@ ALLOWED = 1e-4
 #: Seconds of processor time for one family.
 LIMIT = 120
 OPSET = 17
-
-
-class TooLong(BaseException):
-    """Nothing but the trial itself may catch it."""
 
 
 def main() -> int:
@@ -76,30 +69,8 @@ def _line(found: dict[str, Any]) -> str:
 
 
 def _forked(family: str, fused: bool) -> dict[str, Any]:
-    """What a process of its own finds: its libraries are those that this one has imported."""
-    read, write = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        gc.freeze()
-        signal.signal(signal.SIGPROF, _give_up)
-        signal.setitimer(signal.ITIMER_PROF, LIMIT)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        os.dup2(1, 2)
-        with contextlib.suppress(BaseException):
-            os.write(write, json.dumps(_try(family, fused)).encode())
-        os._exit(0)
-    os.close(write)
-    with open(read, "rb") as answer:
-        said = answer.read()
-    _, status = os.waitpid(pid, 0)
-    if said:
-        answered: dict[str, Any] = json.loads(said)
-        return answered
-    return {"verdict": "wrong", "why": f"its process ended with {os.waitstatus_to_exitcode(status)}"}
-
-
-def _give_up(*_: object) -> None:
-    raise TooLong
+    found = forked(lambda: _try(family, fused), LIMIT)
+    return {"verdict": "wrong", "why": found} if isinstance(found, str) else found
 
 
 def _try(family: str, fused: bool) -> dict[str, Any]:

@@ -35,7 +35,8 @@ _LIMITS = re.compile(
 #: The chip as a text, and what says that a program has the name for something else.
 _CHIP = re.compile(r"(?<![\w:])SOC_VERSION\b")
 _OWN_CHIP = re.compile(
-    r"::SOC_VERSION\b|#\s*define\s+SOC_VERSION\b|\b(?:auto|char|int|string|string_view)\s*[*&]*\s*(?:const\s+)?SOC_VERSION\b"
+    r"::SOC_VERSION\b|(?:\.|->)\s*SOC_VERSION\b|#\s*define\s+SOC_VERSION\b|\benum\b[^;{}]*\{[^}]*\bSOC_VERSION\b"
+    r"|\b(?!(?:return|case|else|throw|co_return|co_yield|defined|ifdef|ifndef)\b)[A-Za-z_]\w*(?:\s*[*&>]+\s*|\s+)SOC_VERSION\b"
 )
 _THREADS = re.compile(r"\b(?:threadIdx|(?:LD|ST)_L2CacheType)\b")
 CHECKED = ("-std=c++20", "-O1", "-g1", *_ON_CPU)
