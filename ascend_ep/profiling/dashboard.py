@@ -19,6 +19,7 @@ REFRESH = 5
 State = tuple[tuple[str, int], ...]
 WAITING = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<link rel="icon" href="data:,">
 <title>profdash</title><style>:root {{ color-scheme: light dark; }} body {{ font: 1rem system-ui; }}</style>
 <main><h1>No profile yet</h1><p>Nothing was recorded in {} yet.</main></html>"""
 
