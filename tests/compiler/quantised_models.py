@@ -16,6 +16,7 @@ from onnxruntime.quantization import (
     quantize_dynamic,
     quantize_static,
 )
+from saturation import saturates
 
 FORMS = ("qdq", "qdq_int8", "qoperator", "dynamic")
 
@@ -109,12 +110,13 @@ def quantised(name: str, form: str) -> onnx.ModelProto:
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "q.onnx"
         if form == "dynamic":
-            quantize_dynamic(model, target, weight_type=QuantType.QInt8)
+            quantize_dynamic(model, target, weight_type=QuantType.QInt8, reduce_range=saturates())
         else:
             kind = QuantType.QInt8 if form == "qdq_int8" else QuantType.QUInt8
             style = QuantFormat.QOperator if form == "qoperator" else QuantFormat.QDQ
             quantize_static(
                 model, target, Samples(model), style,
                 activation_type=kind, weight_type=QuantType.QInt8, per_channel=form != "qoperator",
+                reduce_range=saturates(),
             )  # fmt: skip
         return onnx.load(target)

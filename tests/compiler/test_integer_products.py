@@ -9,6 +9,7 @@ import onnx
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from saturation import unsaturated
 
 import ascend_ep
 from ascend_ep.compiler.convert import convert
@@ -65,7 +66,7 @@ def check(made: onnx.ModelProto, feeds: Mapping[str, np.ndarray], self_check: bo
 
 def full_range(dtype: type, *dims: int) -> np.ndarray:
     limits = np.iinfo(dtype)
-    return RNG.integers(limits.min, limits.max, dims, dtype, endpoint=True)
+    return unsaturated(RNG.integers(limits.min, limits.max, dims, dtype, endpoint=True))
 
 
 #: onnxruntime's CPU provider has no kernels for int8 with uint8.

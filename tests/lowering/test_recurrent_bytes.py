@@ -10,6 +10,7 @@ import onnx
 import onnxruntime
 import pytest
 from onnx import helper, numpy_helper
+from saturation import unsaturated
 
 import ascend_ep
 from ascend_ep.compiler.convert import convert
@@ -35,8 +36,8 @@ def arrays(
     }  # fmt: skip
     made = {n: random.standard_normal(s).astype(np.float32) for n, s in floats.items()}
     made["h0"] = np.tanh(made["h0"])
-    made["w"] = random.integers(low, high, (directions, width, gates)).astype(dtype)
-    made["r"] = random.integers(low, high, (directions, hidden, gates)).astype(dtype)
+    made["w"] = unsaturated(random.integers(low, high, (directions, width, gates)).astype(dtype))
+    made["r"] = unsaturated(random.integers(low, high, (directions, hidden, gates)).astype(dtype))
     for name, rows in (("w_scale", width), ("r_scale", hidden)):
         made[name] = ((1 + random.random(tables)) / 128 / rows**0.5).astype(np.float32)
     for name in ("w_zero", "r_zero"):

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 from onnx import helper, numpy_helper
+from saturation import unsaturated
 
 Array = npt.NDArray[Any]
 MICROSOFT = "com.microsoft"
@@ -45,7 +46,7 @@ class Draw:
 
     def bytes(self, dtype: Any, *shape: int) -> Array:
         limits = np.iinfo(dtype)
-        return self.integers(limits.min, limits.max, *shape, dtype=dtype)
+        return unsaturated(self.integers(limits.min, limits.max, *shape, dtype=dtype))
 
     def maybe(self, make: Any, share: float = 0.5) -> Any:
         """What `make` gives, or None."""
