@@ -7,6 +7,7 @@ import contextlib
 import io
 import json
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -20,7 +21,8 @@ from ascend_ep.errors import AscendError
 if TYPE_CHECKING:
     import onnx
 
-    from ascend_ep.profiling.advice.tries import Outcome, Trial
+    from ascend_ep.frontends.language_model import Endpoint
+    from ascend_ep.profiling.advice.tries import Change, Outcome, Trial
     from ascend_ep.profiling.roofline import Bound
 
 
@@ -43,6 +45,12 @@ def add_advise(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     command.add_argument("--apply", metavar="NAME", help="write the edited model, and measure nothing")
     command.add_argument("--output", metavar="FILE", help="where --apply writes it")
     command.add_argument("--json", action="store_true", help="print JSON")
+    command.add_argument(
+        "--llm-url",
+        metavar="URL",
+        help="OpenAI-compatible endpoint that may propose tries and words the report",
+    )
+    command.add_argument("--llm-model", metavar="NAME", help="the model there")
     command.set_defaults(run=advise)
 
 
@@ -56,6 +64,7 @@ def advise(given: argparse.Namespace) -> int:
     from ascend_ep.profiling.advice.tries import Trial, ranked
     from ascend_ep.runtime.binding import lib
 
+    llm = _endpoint(given)
     threads = given.threads or int(lib.asc_threads_default())
     with tempfile.TemporaryDirectory(prefix="ascend_ep_advice_") as folder:
         trial = Trial(
@@ -69,13 +78,52 @@ def advise(given: argparse.Namespace) -> int:
             time.process_time if given.clock == "cpu" else time.perf_counter,
             0 if given.threads else len(os.sched_getaffinity(0)),
         )
-        outcomes = ranked(list(trial.outcomes(model, given.seconds)))
         limits = _limits(trial)
+        among = [*trial.changes(model), *_proposed(llm, limits, trial.changes(model))]
+        outcomes = ranked(list(trial.outcomes(model, given.seconds, among)))
     if given.json:
         print(json.dumps([_as_json(o) for o in outcomes], indent=2))
-    else:
-        print(_text(source.name, outcomes, limits))
+        return 0
+    text = _text(source.name, outcomes, limits)
+    print(text)
+    if llm is not None:
+        _print_words(llm, text)
     return 0
+
+
+def _endpoint(given: argparse.Namespace) -> Endpoint | None:
+    """The language model of --llm-url; one that the environment names is for prose of `ascend-op build`."""
+    if not given.llm_url:
+        if given.llm_model:
+            raise AscendError("E10001", given.llm_model, "--llm-model", "it needs --llm-url")
+        return None
+    from ascend_ep.frontends.language_model import Endpoint
+
+    return Endpoint.from_environment(os.environ, given.llm_url, given.llm_model)
+
+
+def _proposed(llm: Endpoint | None, limits: Sequence[Bound], known: Sequence[Change]) -> list[Change]:
+    """What the language model would try besides; nothing, and a warning, where it can't be asked."""
+    if llm is None:
+        return []
+    from ascend_ep.profiling.advice.wording import proposals
+
+    whole = sum(b.row.usual for b in limits) or 1e-9
+    bound = [{"call": b.row.name, "share": b.row.usual / whole, "class": b.kind} for b in limits[:5]]
+    try:
+        return list(proposals(llm, bound, known))
+    except AscendError as error:
+        print(f"[WARNING] no proposals: {error}", file=sys.stderr)
+        return []
+
+
+def _print_words(llm: Endpoint, report: str) -> None:
+    from ascend_ep.profiling.advice.wording import words
+
+    try:
+        print(f"\nin the words of {llm.model}, which measured nothing:\n{words(llm, report)}")
+    except AscendError as error:
+        print(f"[WARNING] the report isn't worded: {error}", file=sys.stderr)
 
 
 def _load(source: Path) -> onnx.ModelProto:

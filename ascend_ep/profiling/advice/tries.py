@@ -204,11 +204,16 @@ class Trial:
         self.results = self.base.run(None, self.feeds)
         self.fingerprint = fingerprint(self.base.bundle)
 
-    def outcomes(self, model: onnx.ModelProto, budget: float) -> Iterator[Outcome]:
-        """Of each change; those for which no time is left are said to be left out. `budget`: seconds in all,
-        whatever the clock."""
+    def changes(self, model: onnx.ModelProto) -> list[Change]:
+        return list(changes(model, self.threads, self.atc, self.most_threads))
+
+    def outcomes(
+        self, model: onnx.ModelProto, budget: float, among: Sequence[Change] | None = None
+    ) -> Iterator[Outcome]:
+        """Of each change (default: all that `changes` finds); those for which no time is left are said to be
+        left out. `budget`: seconds in all, whatever the clock."""
         self.end = time.perf_counter() + budget
-        for change in changes(model, self.threads, self.atc, self.most_threads):
+        for change in self.changes(model) if among is None else among:
             if time.perf_counter() > self.end:
                 yield Outcome(change, 0, None, 0, "not tried: no time was left", ())
                 continue
