@@ -32,7 +32,7 @@ FRESH = 3600
 OLD = 90 * 24 * 3600
 #: Seconds after which a use is noted again.
 NOTED = 600
-_ENTRY = re.compile(r"(?P<key>[0-9a-f]{64})\.(?:(?:so|o|exe|run)(?:\.sha256)?|search\.json|lock)")
+_ENTRY = re.compile(r"(?P<key>[0-9a-f]{64})\.(?:(?:so|o|exe|run|h|h\.gch)(?:\.sha256)?|search\.json|lock)")
 _WORK = re.compile(r"\.compile-\w+")
 
 

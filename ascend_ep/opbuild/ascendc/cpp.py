@@ -24,6 +24,7 @@ from ascend_ep.runtime.cache_folder import open_cache
 from .attributes import has_bracketed, without_bracketed
 from .class_specializations import as_aggregates, constrained, has_in_class
 from .core_types import core_types, flags_of, join, tool
+from .precompiled import Beginning
 
 #: This package's libraries.
 LIBRARIES = HEADERS.parent / "lib"
@@ -87,7 +88,7 @@ def linked(
     command = find_cpp()
     folder = open_cache(cache)
     with ThreadPoolExecutor(PARALLEL) as pool:
-        objects = list(pool.map(lambda unit: _object(unit, command, folder), units))
+        objects = list(pool.map(lambda unit: _object(unit, command, folder, pool), units))
     found = [f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", *(f"-l{name}" for name in libraries)]
     flags = ["-pthread", *(_SHARED if kind == "so" else ()), *(found if libraries else ())]
     key = hashlib.sha256("\0".join([*command, *flags, _EXPORTED, *(o.stem for o in objects)]).encode())
@@ -104,7 +105,7 @@ def linked(
     return target
 
 
-def _object(unit: Unit, command: Sequence[str], folder: Path) -> Path:
+def _object(unit: Unit, command: Sequence[str], folder: Path, pool: ThreadPoolExecutor) -> Path:
     sources = sources_of(unit.text, unit.folders)
     flags = [*unit.flags, *FLAGS, *_gnu_flags(tuple(command))]
     parts = [unit.text, *(f"{n}\0{t}" for n, t in sorted(unit.files.items())), *command, *flags, unit.kept]
@@ -121,7 +122,11 @@ def _object(unit: Unit, command: Sequence[str], folder: Path) -> Path:
         file.write_text(unit.text, encoding="utf-8")
         for name, content in unit.files.items():
             (Path(work) / name).write_text(content, encoding="utf-8")
-        includes = [f"-I{p}" for p in (work, *unit.folders, HEADERS / "ascendc", HEADERS)]
+        own = [f"-I{p}" for p in (HEADERS / "ascendc", HEADERS)]
+        beginning = Beginning(unit.text, command, flags, _identity(tuple(command)), folder)
+        includes = [*(f"-I{p}" for p in (work, *unit.folders)), *own, *beginning.flags()]
+        if beginning.is_due():
+            pool.submit(beginning.compile, [*command, *own, *flags], _run_compiler)
         compile_it = [*command, "-c", str(file), *includes, *flags]
         made = target if not unit.kept else Path(work) / "whole.o"
         compile_for_cores(compile_it, unit.text, sources, made, Path(work))
@@ -211,10 +216,20 @@ def without_includes(flags: Sequence[str]) -> list[str]:
 
 
 @cache
+def _version(command: tuple[str, ...]) -> str:
+    answer = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=30, check=False)
+    return answer.stdout
+
+
 def _gnu_flags(command: tuple[str, ...]) -> tuple[str, ...]:
     """What g++ is given that clang++ doesn't know."""
-    answer = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=30, check=False)
-    return () if "clang" in answer.stdout else _GNU
+    return () if "clang" in _version(command) else _GNU
+
+
+def _identity(command: tuple[str, ...]) -> bytes:
+    """What a precompiled header is of: the compiler, if it is g++, and our headers."""
+    version = _version(command)
+    return b"" if "clang" in version else version.encode() + _headers_digest()
 
 
 def _headers_digest() -> bytes:
