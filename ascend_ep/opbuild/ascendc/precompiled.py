@@ -16,6 +16,7 @@ from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
 
+from ascend_ep import atomic_file
 from ascend_ep.codegen.cache import is_whole, note_use
 from ascend_ep.codegen.header_text import HEADERS
 from ascend_ep.errors import AscendError
@@ -59,7 +60,8 @@ class Beginning:
         if not self.is_large or self.is_compiled or len(os.sched_getaffinity(0)) < 2:
             return False
         if not self.header.is_file():
-            self.header.write_text(self.text, encoding="utf-8")
+            with suppress(OSError):  # a full disk is for what the unit itself needs to say
+                atomic_file.write(self.header, self.text)
             return False
         if self.header in _STARTED:
             return False
