@@ -9,31 +9,30 @@ from pathlib import Path
 
 import pytest
 
+from ascend_ep.codegen.cache import keep
 from ascend_ep.opbuild.ascendc import cpp, precompiled
 from ascend_ep.opbuild.ascendc.cpp import Unit, linked
+from ascend_ep.opbuild.ascendc.precompiled import Beginning
 
 pytestmark = pytest.mark.skipif(
     shutil.which("c++") is None or len(os.sched_getaffinity(0)) < 2,
     reason="needs a C++ compiler and two CPUs",
 )
 TEXT = """#include "kernel_operator.h"
-{}
 static_assert(sizeof(AscendC::LocalTensor<float>) > 0);
 int main() {{ return {}; }}
 """
+FLAGS = ("-std=c++17", "-O0")
 
 
-@pytest.fixture(autouse=True)
-def again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(precompiled, "_STARTED", set())
-
-
-def status(number: int, folder: Path, more: str = "", flags: tuple[str, ...] = ()) -> int:
-    unit = Unit("unit", TEXT.format(more, number), flags=("-std=c++17", "-O0", *flags))
+def status(number: int, folder: Path) -> int:
+    unit = Unit("unit", TEXT.format(number), flags=FLAGS)
     return subprocess.run([linked([unit], "run", folder)], check=False).returncode
 
 
-def test_what_comes_twice_is_compiled_and_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_comes_twice_is_compiled_and_changes_no_object(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     commands: list[list[str]] = []
     run = cpp._run_compiler
 
@@ -41,28 +40,36 @@ def test_what_comes_twice_is_compiled_and_used(tmp_path: Path, monkeypatch: pyte
         commands.append(list(command))
         return run(command, *rest, **named)  # type: ignore[arg-type]
 
+    monkeypatch.setattr(precompiled, "_STARTED", set())
     monkeypatch.setattr(cpp, "_run_compiler", recorded)
-    assert status(1, tmp_path) == 1
-    assert not list(tmp_path.glob("*.gch"))
-    assert status(2, tmp_path) == 2
-    (made,) = tmp_path.glob("*.h.gch")
+    assert status(1, tmp_path / "with") == 1
+    assert not list(tmp_path.rglob("*.gch"))
+    assert status(2, tmp_path / "with") == 2
+    (made,) = tmp_path.rglob("*.h.gch")
     assert made.stat().st_size > 1 << 20
     commands.clear()
-    assert status(3, tmp_path) == 3
-    assert str(made)[: -len(".gch")] in commands[0]
-    # what its maker's macros and its own change is read anew
-    assert status(4, tmp_path, "#ifndef OTHER\n#error\n#endif", ("-DOTHER",)) == 4
-    made.write_bytes(made.read_bytes()[:-1])  # cut by a full disk
-    commands.clear()
-    assert status(5, tmp_path) == 5
-    assert all("-include" not in command for command in commands)
-
-
-def test_an_object_is_the_same(tmp_path: Path) -> None:
-    for number in (1, 2):
-        status(number, tmp_path / "with")
     for folder in ("with", "without"):
-        status(7, tmp_path / folder)
+        assert status(3, tmp_path / folder) == 3
+    assert [str(made.with_suffix("")) in c for c in commands if "-c" in c] == [True, False]
     found = [{p.name: p.read_bytes() for p in (tmp_path / f).glob("*.o")} for f in ("with", "without")]
     (name,) = found[1]
     assert found[0][name] == found[1][name]
+
+
+def test_one_that_was_cut_is_not_used(tmp_path: Path) -> None:
+    def beginning() -> Beginning:
+        return Beginning(TEXT, ["c++"], FLAGS, b"identity", tmp_path)
+
+    made = beginning()
+    assert (made.is_due(), made.is_due()) == (False, True)
+    (tmp_path / "made").write_bytes(b"compiled")
+    keep(tmp_path / "made", made.compiled)
+    assert beginning().flags() == ["-include", str(made.header)]
+    made.compiled.write_bytes(b"comp")  # by a full disk
+    assert beginning().flags() == []
+
+
+def test_what_has_no_kernel_is_not_worth_it(tmp_path: Path) -> None:
+    for text in ("int main() { return 0; }", '#include "host/parts.h"\n'):
+        assert not Beginning(text, ["c++"], FLAGS, b"identity", tmp_path).is_due()
+    assert not list(tmp_path.iterdir())
