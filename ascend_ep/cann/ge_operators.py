@@ -7,6 +7,7 @@ an operator is ONNX's under another name, with its attributes renamed, a row of 
 from __future__ import annotations
 
 from . import ge_translations as to
+from .ge_recurrent import dynamic_rnn
 from .ge_translations import Build
 
 #: The opset of the ONNX operators meant.
@@ -132,4 +133,5 @@ GE_OPERATORS: dict[str, Build] = {
     "ArgMaxD": to.argmax,
     "ArgMaxV2": to.argmax,
     "BiasAdd": to.bias_add,
+    "DynamicRNN": dynamic_rnn,
 }

@@ -146,7 +146,7 @@ aclError aclblasGemmEx(aclTransType transA, aclTransType transB, aclTransType tr
                  .type_a = dataTypeA,
                  .type_b = dataTypeB,
                  .type_c = dataTypeC};
-    return multiply(p, transA, transB, transC, type, stream);
+    return asc_stream_launched(stream, multiply(p, transA, transB, transC, type, stream));
 }
 
 aclError aclblasHgemm(aclTransType transA, aclTransType transB, aclTransType transC, int m, int n, int k,
@@ -167,7 +167,7 @@ aclError aclblasHgemm(aclTransType transA, aclTransType transB, aclTransType tra
                  .type_a = ACL_FLOAT16,
                  .type_b = ACL_FLOAT16,
                  .type_c = ACL_FLOAT16};
-    return multiply(p, transA, transB, transC, type, stream);
+    return asc_stream_launched(stream, multiply(p, transA, transB, transC, type, stream));
 }
 
 aclError aclblasS8gemm(aclTransType transA, aclTransType transB, aclTransType transC, int m, int n, int k,
@@ -188,7 +188,7 @@ aclError aclblasS8gemm(aclTransType transA, aclTransType transB, aclTransType tr
                  .type_a = ACL_INT8,
                  .type_b = ACL_INT8,
                  .type_c = ACL_INT32};
-    return multiply(p, transA, transB, transC, type, stream);
+    return asc_stream_launched(stream, multiply(p, transA, transB, transC, type, stream));
 }
 
 /* A vector is a matrix of one column; its elements lie incx apart. op(A) has m rows. */
@@ -201,7 +201,7 @@ static aclError multiply_vector(aclTransType trans_a, int m, int n, product p, i
     p.n = 1;
     p.ldb = incx;
     p.ldc = incy;
-    return multiply(p, trans_a, ACL_TRANS_N, ACL_TRANS_N, type, stream);
+    return asc_stream_launched(stream, multiply(p, trans_a, ACL_TRANS_N, ACL_TRANS_N, type, stream));
 }
 
 aclError aclblasGemvEx(aclTransType transA, int m, int n, const void *alpha, const void *a, int lda,

@@ -64,7 +64,7 @@ static aclError unsubscribe(uint64_t thread, aclrtStream stream) {
                             "the stream has no thread; aclrtSubscribeReport gives it one");
     if (found->subscriber != thread)
         return asc_acl_fail(ACL_ERROR_THREAD_NOT_SUBSCRIBE, "the stream's thread is another one");
-    asc_queue_wait(found->queue, -1);
+    asc_queue_settle(found->queue);
     pthread_mutex_lock(&all.lock);
     found->subscriber = 0;
     for (uint32_t i = 0; i < all.count; i++)

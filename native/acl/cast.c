@@ -61,9 +61,9 @@ aclError aclopCast(const aclTensorDesc *srcDesc, const aclDataBuffer *srcBuffer,
     aclError code = operand(srcDesc, srcBuffer, SIZE_MAX, "srcDesc", &from, &source);
     if (code == ACL_SUCCESS) code = operand(dstDesc, dstBuffer, asc_desc_elements(from), "dstDesc", &to, &target);
     if (code == ACL_SUCCESS) code = asc_stream_get(stream, &found);
-    if (code != ACL_SUCCESS) return code;
-    cast *c = malloc(sizeof *c);
-    if (!c) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    cast *c = code == ACL_SUCCESS ? malloc(sizeof *c) : NULL;
+    if (code == ACL_SUCCESS && !c) code = asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
+    if (code != ACL_SUCCESS) return asc_stream_launched(stream, code);
     *c = (cast){source, target, asc_desc_elements(from), from->type, to->type};
     asc_memory_pin(source, false);
     asc_memory_pin(target, true);

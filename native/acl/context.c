@@ -96,6 +96,14 @@ aclError asc_stream_push(asc_stream *stream, aclError (*run)(void *), void (*end
     return code;
 }
 
+aclError asc_stream_launched(aclrtStream handle, aclError code) {
+    if (code == ACL_SUCCESS) return code;
+    const asc_acl_context *context = asc_peek_context();
+    const asc_stream *stream = context ? asc_handle_get(ASC_KIND_STREAM, handle ? handle : context->stream) : NULL;
+    if (stream && stream->context == context->handle) asc_queue_refuse(stream->queue, code);
+    return code;
+}
+
 /* A stream of the device, and context, that isn't idle; the default one first. NULL: there is none. */
 static asc_queue *busy(int32_t device, aclrtContext context) {
     asc_queue *found = NULL;

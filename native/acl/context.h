@@ -45,6 +45,11 @@ void asc_stream_free(asc_stream *stream, bool drop);
 aclError asc_stream_get(aclrtStream handle, asc_stream **stream);
 /* Brings work to the stream. On failure `end` was called. */
 aclError asc_stream_push(asc_stream *stream, aclError (*run)(void *), void (*end)(void *), void *argument);
+/* What a call that brings work to a stream returns: that `code`. A failure is kept for other threads that wait for the
+ * stream (asc_queue_refuse). The runtime of a card returns it and leaves the stream sound, and so does this one for the
+ * thread that called. torch_npu calls from a thread of its own, which ends with the first failure and drops all that
+ * comes after: without this, its tensors stay as they were allocated, and every synchronization succeeds. */
+aclError asc_stream_launched(aclrtStream handle, aclError code);
 /* Waits for all streams of a device; of one context, when given. */
 aclError asc_streams_wait(int32_t device, aclrtContext context, int32_t timeout);
 

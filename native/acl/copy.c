@@ -283,7 +283,7 @@ aclError aclrtMemcpyAsync(void *dst, size_t destMax, const void *src, size_t cou
                           aclrtStream stream) {
     ASC_ENTER();
     copy c = {0};
-    return later(check_copy(dst, destMax, src, count, kind, &c), &c, stream);
+    return asc_stream_launched(stream, later(check_copy(dst, destMax, src, count, kind, &c), &c, stream));
 }
 
 /* Real devices copy synchronously where memory isn't page-locked; here a stream that has work copies that too. */
@@ -291,7 +291,7 @@ aclError aclrtMemcpyAsyncWithCondition(void *dst, size_t destMax, const void *sr
                                        aclrtStream stream) {
     ASC_ENTER();
     copy c = {0};
-    return later(check_copy(dst, destMax, src, count, kind, &c), &c, stream);
+    return asc_stream_launched(stream, later(check_copy(dst, destMax, src, count, kind, &c), &c, stream));
 }
 
 aclError aclrtMemcpy2d(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
@@ -305,7 +305,8 @@ aclError aclrtMemcpy2dAsync(void *dst, size_t dpitch, const void *src, size_t sp
                             aclrtMemcpyKind kind, aclrtStream stream) {
     ASC_ENTER();
     copy c = {0};
-    return later(check_rows(dst, dpitch, src, spitch, width, height, kind, &c), &c, stream);
+    return asc_stream_launched(stream,
+                               later(check_rows(dst, dpitch, src, spitch, width, height, kind, &c), &c, stream));
 }
 
 aclError aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_t count) {
@@ -317,7 +318,7 @@ aclError aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_t count)
 aclError aclrtMemsetAsync(void *devPtr, size_t maxCount, int32_t value, size_t count, aclrtStream stream) {
     ASC_ENTER();
     copy c = {0};
-    return later(check_set(devPtr, maxCount, value, count, &c), &c, stream);
+    return asc_stream_launched(stream, later(check_set(devPtr, maxCount, value, count, &c), &c, stream));
 }
 
 aclError aclrtCmoAsync(void *src, size_t size, aclrtCmoType cmoType, aclrtStream stream) {

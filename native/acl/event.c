@@ -190,12 +190,12 @@ static aclError push(aclrtEvent given, aclrtStream stream, action what, int32_t 
 
 aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
     ASC_ENTER();
-    return push(event, stream, RECORD, -1);
+    return asc_stream_launched(stream, push(event, stream, RECORD, -1));
 }
 
 aclError aclrtResetEvent(aclrtEvent event, aclrtStream stream) {
     ASC_ENTER();
-    return push(event, stream, RESET, -1);
+    return asc_stream_launched(stream, push(event, stream, RESET, -1));
 }
 
 /* Milliseconds that a stream waits for an event where the call says nothing; -1: without end. */
@@ -209,14 +209,14 @@ aclError aclrtSetOpWaitTimeout(uint32_t timeout) {
 
 aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event) {
     ASC_ENTER();
-    return push(event, stream, WAIT, atomic_load(&wait_limit));
+    return asc_stream_launched(stream, push(event, stream, WAIT, atomic_load(&wait_limit)));
 }
 
 aclError aclrtStreamWaitEventWithTimeout(aclrtStream stream, aclrtEvent event, int32_t timeout) {
     ASC_ENTER();
     if (timeout < -1)
         return asc_acl_fail(ACL_ERROR_RT_PARAM_INVALID, "timeout is %d; it is -1 or milliseconds", timeout);
-    return push(event, stream, WAIT, timeout);
+    return asc_stream_launched(stream, push(event, stream, WAIT, timeout));
 }
 
 /* ---- from the host ------------------------------------------------------------------------------------ */

@@ -191,7 +191,8 @@ aclError asc_execute_model_in(uint32_t id, const aclmdlDataset *input, aclmdlDat
     asc_stream *target = NULL;
     aclError code = asc_stream_get(stream, &target);
     if (code == ACL_SUCCESS) code = prepare(id, input, output, &r);
-    return code == ACL_SUCCESS ? asc_stream_push(target, asc_acl_call_run, asc_acl_call_end, r) : code;
+    if (code == ACL_SUCCESS) code = asc_stream_push(target, asc_acl_call_run, asc_acl_call_end, r);
+    return asc_stream_launched(stream, code);
 }
 
 aclError aclmdlExecute(uint32_t modelId, const aclmdlDataset *input, aclmdlDataset *output) {

@@ -122,7 +122,7 @@ static aclError launch_data(aclrtFuncHandle handle, uint32_t blocks, const void 
 aclError aclrtLaunchKernel(aclrtFuncHandle funcHandle, uint32_t blockDim, const void *argsData, size_t argsSize,
                            aclrtStream stream) {
     ASC_ENTER();
-    return launch_data(funcHandle, blockDim, argsData, argsSize, NULL, 0, stream);
+    return asc_stream_launched(stream, launch_data(funcHandle, blockDim, argsData, argsSize, NULL, 0, stream));
 }
 
 /* cfg says how a device schedules it: without effect. */
@@ -130,7 +130,7 @@ aclError aclrtLaunchKernelV2(aclrtFuncHandle funcHandle, uint32_t blockDim, cons
                              aclrtLaunchKernelCfg *cfg, aclrtStream stream) {
     ASC_ENTER();
     (void)cfg;
-    return launch_data(funcHandle, blockDim, argsData, argsSize, NULL, 0, stream);
+    return asc_stream_launched(stream, launch_data(funcHandle, blockDim, argsData, argsSize, NULL, 0, stream));
 }
 
 aclError aclrtLaunchKernelWithHostArgs(aclrtFuncHandle funcHandle, uint32_t blockDim, aclrtStream stream,
@@ -139,7 +139,8 @@ aclError aclrtLaunchKernelWithHostArgs(aclrtFuncHandle funcHandle, uint32_t bloc
     ASC_ENTER();
     (void)cfg;
     if (placeHolderNum) ASC_NEED(placeHolderArray);
-    return launch_data(funcHandle, blockDim, hostArgs, argsSize, placeHolderArray, placeHolderNum, stream);
+    return asc_stream_launched(
+        stream, launch_data(funcHandle, blockDim, hostArgs, argsSize, placeHolderArray, placeHolderNum, stream));
 }
 
 aclError aclrtLaunchKernelWithConfig(aclrtFuncHandle funcHandle, uint32_t blockDim, aclrtStream stream,
@@ -153,5 +154,6 @@ aclError aclrtLaunchKernelWithConfig(aclrtFuncHandle funcHandle, uint32_t blockD
     aclError code = checked(funcHandle, blockDim, &function);
     if (code == ACL_SUCCESS) code = asc_kernel_arguments_get(argsHandle, &arguments);
     if (code == ACL_SUCCESS) code = asc_kernel_arguments_packed(arguments, function, &block);
-    return code == ACL_SUCCESS ? push(function, blockDim, block, stream) : code;
+    if (code == ACL_SUCCESS) code = push(function, blockDim, block, stream);
+    return asc_stream_launched(stream, code);
 }

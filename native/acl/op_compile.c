@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "acl/acl_op_compiler.h"
+#include "context.h"
 #include "converter.h"
 #include "memory.h"
 #include "numbers.h"
@@ -253,8 +254,8 @@ aclError aclopCompileAndExecute(const char *opType, int numInputs, const aclTens
                                 const char *opPath, aclrtStream stream) {
     ASC_ENTER();
     (void)engineType;
-    return compile_and_execute(opType, numInputs, inputDesc, inputs, numOutputs, outputDesc, outputs, attr, compileFlag,
-                               opPath, stream);
+    return asc_stream_launched(stream, compile_and_execute(opType, numInputs, inputDesc, inputs, numOutputs, outputDesc,
+                                                           outputs, attr, compileFlag, opPath, stream));
 }
 
 aclError aclopCompileAndExecuteV2(const char *opType, int numInputs, aclTensorDesc *inputDesc[],
@@ -263,7 +264,9 @@ aclError aclopCompileAndExecuteV2(const char *opType, int numInputs, aclTensorDe
                                   aclopCompileType compileFlag, const char *opPath, aclrtStream stream) {
     ASC_ENTER();
     (void)engineType;
-    return compile_and_execute(
-        opType, numInputs, (const aclTensorDesc *const *)inputDesc, (const aclDataBuffer *const *)inputs, numOutputs,
-        (const aclTensorDesc *const *)outputDesc, (aclDataBuffer *const *)outputs, attr, compileFlag, opPath, stream);
+    return asc_stream_launched(
+        stream,
+        compile_and_execute(opType, numInputs, (const aclTensorDesc *const *)inputDesc,
+                            (const aclDataBuffer *const *)inputs, numOutputs, (const aclTensorDesc *const *)outputDesc,
+                            (aclDataBuffer *const *)outputs, attr, compileFlag, opPath, stream));
 }

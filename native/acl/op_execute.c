@@ -156,13 +156,16 @@ aclError aclopExecute(const char *opType, int numInputs, const aclTensorDesc *co
                       const aclDataBuffer *const inputs[], int numOutputs, const aclTensorDesc *const outputDesc[],
                       aclDataBuffer *const outputs[], const aclopAttr *attr, aclrtStream stream) {
     ASC_ENTER();
-    return execute(opType, numInputs, inputDesc, inputs, numOutputs, outputDesc, outputs, attr, stream);
+    return asc_stream_launched(
+        stream, execute(opType, numInputs, inputDesc, inputs, numOutputs, outputDesc, outputs, attr, stream));
 }
 
 aclError aclopExecuteV2(const char *opType, int numInputs, aclTensorDesc *inputDesc[], aclDataBuffer *inputs[],
                         int numOutputs, aclTensorDesc *outputDesc[], aclDataBuffer *outputs[], aclopAttr *attr,
                         aclrtStream stream) {
     ASC_ENTER();
-    return execute(opType, numInputs, (const aclTensorDesc *const *)inputDesc, (const aclDataBuffer *const *)inputs,
-                   numOutputs, (const aclTensorDesc *const *)outputDesc, (aclDataBuffer *const *)outputs, attr, stream);
+    return asc_stream_launched(
+        stream,
+        execute(opType, numInputs, (const aclTensorDesc *const *)inputDesc, (const aclDataBuffer *const *)inputs,
+                numOutputs, (const aclTensorDesc *const *)outputDesc, (aclDataBuffer *const *)outputs, attr, stream));
 }

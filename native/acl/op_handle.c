@@ -1,6 +1,7 @@
 /* op_handle.c - operators that are looked up once, and run by a handle. */
 #include <stdlib.h>
 
+#include "context.h"
 #include "handle.h"
 #include "op_execute.h"
 
@@ -80,5 +81,5 @@ aclError aclopExecWithHandle(aclopHandle *handle, int numInputs, const aclDataBu
     if (numInputs != (int)f->op.n_in || numOutputs != (int)f->op.n_out)
         return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "numInputs is %d and numOutputs %d; the operator has %u and %u",
                             numInputs, numOutputs, f->op.n_in, f->op.n_out);
-    return asc_op_execute_on(asc_om_retain(f->om), &f->op, inputs, outputs, stream);
+    return asc_stream_launched(stream, asc_op_execute_on(asc_om_retain(f->om), &f->op, inputs, outputs, stream));
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "deadline.h"
 
@@ -14,6 +15,14 @@ typedef struct piece {
     asc_work work;
     struct piece *next;
 } piece;
+
+/* Of asc_queue_refuse; `code` is ACL_SUCCESS where there is none. */
+typedef struct refusal {
+    aclError code;
+    pid_t thread; /* gettid: pthread_self comes again in later threads */
+    bool told;    /* to another thread */
+    char text[ASC_TEXT_BYTES];
+} refusal;
 
 struct asc_queue {
     pthread_mutex_t lock;
@@ -24,6 +33,7 @@ struct asc_queue {
     uint64_t pushed, finished;
     aclError code; /* the first failure since the last wait */
     char text[ASC_TEXT_BYTES];
+    refusal refused;
 };
 
 asc_queue *asc_queue_new(void) {
@@ -93,6 +103,8 @@ aclError asc_queue_push(asc_queue *queue, const asc_work *work) {
         queue->first = one;
     queue->last = one;
     queue->pushed++;
+    refusal *refused = &queue->refused;
+    if (refused->code != ACL_SUCCESS && (refused->told || refused->thread == gettid())) refused->code = ACL_SUCCESS;
     pthread_cond_signal(&queue->more);
     pthread_mutex_unlock(&queue->lock);
     return ACL_SUCCESS;
@@ -102,8 +114,25 @@ aclError asc_queue_push(asc_queue *queue, const asc_work *work) {
 static aclError take_failure(asc_queue *queue) {
     aclError code = queue->code;
     queue->code = ACL_SUCCESS;
-    if (code != ACL_SUCCESS) asc_acl_fail_with(code, queue->text);
-    return code;
+    if (code != ACL_SUCCESS) return asc_acl_fail_with(code, queue->text);
+    refusal *refused = &queue->refused;
+    if (refused->code == ACL_SUCCESS) return ACL_SUCCESS;
+    if (refused->thread == gettid()) {
+        refused->code = ACL_SUCCESS;
+        return ACL_SUCCESS;
+    }
+    refused->told = true;
+    return asc_acl_fail_with(refused->code, refused->text);
+}
+
+void asc_queue_refuse(asc_queue *queue, aclError code) {
+    pthread_mutex_lock(&queue->lock);
+    refusal *refused = &queue->refused;
+    if (refused->code == ACL_SUCCESS) {
+        *refused = (refusal){.code = code, .thread = gettid()};
+        snprintf(refused->text, sizeof refused->text, "%s", asc_last_text());
+    }
+    pthread_mutex_unlock(&queue->lock);
 }
 
 aclError asc_queue_wait(asc_queue *queue, int32_t timeout) {
@@ -132,6 +161,12 @@ aclError asc_queue_take_failure(asc_queue *queue) {
     return code;
 }
 
+void asc_queue_settle(asc_queue *queue) {
+    pthread_mutex_lock(&queue->lock);
+    for (uint64_t until = queue->pushed; queue->finished < until;) pthread_cond_wait(&queue->done, &queue->lock);
+    pthread_mutex_unlock(&queue->lock);
+}
+
 bool asc_queue_idle(asc_queue *queue) {
     pthread_mutex_lock(&queue->lock);
     bool idle = queue->finished == queue->pushed;
@@ -149,6 +184,7 @@ void asc_queue_drop(asc_queue *queue) {
     pthread_mutex_lock(&queue->lock);
     piece *one = queue->first;
     queue->first = queue->last = NULL;
+    queue->refused.code = ACL_SUCCESS;
     pthread_mutex_unlock(&queue->lock);
     while (one) {
         piece *next = one->next;

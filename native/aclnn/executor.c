@@ -237,10 +237,10 @@ aclnnStatus asc_operator_launch(const asc_operator *row, aclOpExecutor *handle, 
                                 const void *caller) {
     asc_enter(row->name, caller);
     executor *e = asc_handle_get(ASC_KIND_EXECUTOR, handle);
-    if (!e || e->row != row) {
-        if (!e) return asc_handle_fail(ACLNN_ERR_PARAM_INVALID, ASC_KIND_EXECUTOR, handle, "executor");
-        return asc_acl_fail(ACLNN_ERR_PARAM_INVALID, "executor is one of %s", e->row->name);
-    }
+    if (!e || e->row != row)
+        return asc_stream_launched(stream,
+                                   e ? asc_acl_fail(ACLNN_ERR_PARAM_INVALID, "executor is one of %s", e->row->name)
+                                     : asc_handle_fail(ACLNN_ERR_PARAM_INVALID, ASC_KIND_EXECUTOR, handle, "executor"));
     asc_stream *found = NULL;
     if (asc_stream_get(stream, &found) != ACL_SUCCESS) return ACLNN_ERR_RUNTIME_ERROR;
     asc_handle_take(ASC_KIND_EXECUTOR, handle);

@@ -204,6 +204,7 @@ HcclResult asc_comm_push(asc_comm_task *task, aclrtStream stream, void (*issue)(
                              "the stream is on device %d, and the communicator's rank %u on device %d", found->device,
                              comm->rank, comm->device);
     if (code != HCCL_SUCCESS) {
+        asc_stream_launched(stream, acl_code(code));
         task->end(task);
         return code;
     }

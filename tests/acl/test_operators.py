@@ -73,3 +73,26 @@ def test_without_the_converter(run: Runner, folder: Path) -> None:
     got = results(run("operators.c", folder, PATH="/nowhere", ASCEND_HOME_PATH=""))
     assert got["compiled"].startswith("200006 0")
     assert "the operator is compiled by ascend-atc" in got["compiled"]
+
+
+REFUSED = {
+    "alone": ["launched 500002", "stream 0", "again 0", "device 0", "after 0"],
+    "other": [
+        "launched 500002",
+        "stream 500002 Unheard",
+        "again 500002 Unheard",
+        "device 500002 Unheard",
+        "after 0",
+    ],
+    "goes-on": ["launched 500002", "more 0", "stream 0", "again 0", "device 0", "after 0"],
+    "report": ["unsubscribed 0", "stream 107019", "again 0", "device 0", "after 0"],
+}
+
+
+@pytest.mark.parametrize("who", REFUSED)
+def test_a_failed_launch_is_told_to_those_who_wait(run: Runner, toolkit: Path, who: str) -> None:
+    """Who launched has the code; a thread that only waits would find a sound stream, and read garbage."""
+    env = {"PATH": f"{toolkit}/bin:{os.environ['PATH']}", "ASCEND_HOME_PATH": str(toolkit)}
+    done = run("refused.c", who, **env)
+    assert done.status == 0, done.err
+    assert done.out.splitlines() == REFUSED[who]
