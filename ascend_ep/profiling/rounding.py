@@ -13,8 +13,8 @@ Numbers = NDArray[np.int64]
 
 
 def rounded(starts: Numbers) -> Numbers:
-    """Nanoseconds as Perfetto's trace processor 56 takes them from a text of microseconds: whole ones exactly,
-    others as a double of nanoseconds."""
+    """Nanoseconds as Perfetto's trace processor 56 takes them from a text of microseconds: whole
+    microseconds exactly, others as a double of nanoseconds."""
     whole, rest = np.divmod(starts, 1000)
     read = whole + rest / 1000  # rounded once, as the text is
     return np.where(
