@@ -20,7 +20,7 @@ import numpy as np
 
 from ascend_ep import atomic_file
 from ascend_ep.errors import AscendError
-from ascend_ep.profiling.msprof_files import OUTPUT, streams, tasks, us
+from ascend_ep.profiling.msprof_files import OUTPUT, Task, streams, tasks, us
 from ascend_ep.profiling.profile import Profile
 from ascend_ep.profiling.rounding import ordered_durations
 
@@ -169,6 +169,11 @@ def _calls(profile: Profile, device: dict[int, int], origin: int) -> Iterator[Ev
             yield _flow("f", pid, task.stream, start, number)
 
 
+def operator_name(task: Task) -> str:
+    """Of a call as an operator of the host."""
+    return f"AscendEP::{task.site.op_type}"
+
+
 def _operators(profile: Profile) -> Iterator[Event]:
     first = {id(process): 10 * process.pid for process in profile.processes}
     for p, process in enumerate(profile.processes):
@@ -179,8 +184,7 @@ def _operators(profile: Profile) -> Iterator[Event]:
         if count >= MOST_CALLS:
             return
         base, stream, start = first[id(task.site.process)], task.stream, task.start
-        name = f"AscendEP::{task.site.op_type}"
-        yield _slice(name, base + 3, stream, start, task.duration, {}) | {"cat": "cpu_op"}
+        yield _slice(operator_name(task), base + 3, stream, start, task.duration, {}) | {"cat": "cpu_op"}
         number = MOST_CALLS + count
         yield _flow("s", base + 3, stream, start, number, "async_npu")
         yield _flow("f", base + 2, stream, start, number, "async_npu")
