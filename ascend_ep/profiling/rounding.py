@@ -27,7 +27,7 @@ def ordered_durations(lanes: Numbers, starts: Numbers, durations: Numbers) -> Nu
     each other would overlap, to readers that round starts or to those that don't. In the given order."""
     ends = starts + durations
     seen = rounded(starts)
-    least = np.minimum(durations, rounded(ends) - seen)
+    least: Numbers = np.minimum(durations, rounded(ends) - seen)
     found = least.copy()
     order = np.lexsort((-ends, starts, lanes))
     around: list[tuple[int, int]] = []  # ends of the slices around this one, to either reader
