@@ -356,6 +356,10 @@ CODES: dict[str, Code] = {
         "[%s] holds the tables of msprof and no trace of ours to export.",
         "They are exported already; `ascend-prof analyze` and `report` read them.",
     ),
+    "E44012": Code(
+        "msprof %s isn't here: %s.",
+        "`msprof op PROGRAM` records times, `ascend-op run K.cpp --model-time` says what a chip's cores do.",
+    ),
     # --- programs of ACL: aclruntime, ais_bench, msame
     "E45001": Code("The value of [--%s] is invalid: %s.", "--help has the options."),
     "E45002": Code("The options are wrong: %s.", "--help has the options."),

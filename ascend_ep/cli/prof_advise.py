@@ -201,6 +201,7 @@ def _as_json(outcome: Outcome) -> dict[str, Any]:
         "name": outcome.change.name,
         "weakness": outcome.change.weakness,
         "gain": outcome.gain,
+        "interval": [outcome.least_gain, outcome.most_gain] if outcome.comparison else None,
         "error": outcome.error,
         "helps": outcome.helps,
         "trades": outcome.trades,

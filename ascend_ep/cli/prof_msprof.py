@@ -48,6 +48,10 @@ VALUED = {
 
 def main(words: Sequence[str]) -> int:
     """Runs one command line of msprof. Raises AscendError."""
+    if words[:1] == ["op"]:
+        from ascend_ep.cli.prof_op import main as op
+
+        return op(words[1:])
     flags, command = _parse(words)
     if "help" in flags or not words:
         print(__doc__.strip().splitlines()[0])

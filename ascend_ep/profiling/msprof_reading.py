@@ -29,7 +29,8 @@ TABLES = ("op_summary", "kernel_details", "task_time")
 SUMS = "op_statistic"
 #: Where they lie in a folder, in new versions first.
 PLACES = ("mindstudio_profiler_output", "ASCEND_PROFILER_OUTPUT", "device_*/summary", "summary")
-#: What a column is called, in lower case: in op_summary, kernel_details, task_time, by version.
+#: What a column is called, in lower case: in op_summary, kernel_details, task_time, by version. (Dims are
+#: apart by , or *.)
 COLUMNS = {
     "name": ("op name", "name", "kernel_name"),
     "duration": ("task duration(us)", "duration(us)", "task_time(us)"),
@@ -43,7 +44,7 @@ COLUMNS = {
     "round": ("step id", "infer id"),
     "blocks": ("block dim", "block num"),
     **{
-        f"{side} {what}": (f"{side} {what}",)
+        f"{side} {what}": (f"{side} {what}", f"{side} {what[:-1]}")
         for side in ("input", "output")
         for what in ("shapes", "data types")
     },

@@ -2,23 +2,27 @@
 
 Runs stand under "CANN" by thread, kernel calls under "Ascend Hardware" by stream, with arrows HostToDevice
 between. Timestamps are texts of microseconds with three digits behind the point, as msprof's are. Those of
-msprof_<stamp>.json count from midnight: Perfetto makes doubles of them, which hold a time since 1970 to a
-quarter of a microsecond, and drops calls that then overlap. Those of trace_view.json count from 1970, as in
-kernel_details.csv, since msprof-analyze finds the rows of kernels there by their exact start.
+msprof_<stamp>.json count from midnight, so that a double holds them. Those of trace_view.json count from
+1970, as in kernel_details.csv, since msprof-analyze finds the rows of kernels there by their exact start;
+durations are shortened where readers that round those starts would see slices overlap.
 """
 
 from __future__ import annotations
 
 import json
+from array import array
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ascend_ep import atomic_file
 from ascend_ep.errors import AscendError
-from ascend_ep.profiling.msprof_files import OUTPUT, streams, tasks, us
+from ascend_ep.profiling.msprof_files import OUTPUT, Task, streams, tasks, us
 from ascend_ep.profiling.profile import Profile
+from ascend_ep.profiling.rounding import ordered_durations
 
 #: Calls that a timeline shows; a page with more doesn't open.
 MOST_CALLS = 1_000_000
@@ -35,7 +39,28 @@ def write_timeline(profile: Profile) -> Path:
 def write_trace_view(profile: Profile, target: Path) -> Path:
     """The same with what the PyTorch profiler adds: each call as an operator of the host, with an arrow
     async_npu to its kernel, and which time is Computing and which Free. Raises AscendError E40002."""
-    return write_events(target, chain(events(profile), _operators(profile)))
+
+    def both() -> Iterator[Event]:
+        return chain(events(profile), _operators(profile))
+
+    return write_events(target, _in_order(both(), _durations(both())))
+
+
+def _durations(found: Iterable[Event]) -> Iterator[int]:
+    """Of each slice the nanoseconds in which it overlaps no other one of its thread."""
+    lanes: dict[tuple[int, int], int] = {}
+    slices = array("q")
+    for event in found:
+        if event["ph"] == "X":
+            lane = lanes.setdefault((event["pid"], event["tid"]), len(lanes))
+            slices.extend((lane, int(event["ts"].replace(".", "")), round(1000 * event["dur"])))
+    numbers = np.array(slices, np.int64).reshape(-1, 3)
+    return iter(ordered_durations(*numbers.T).tolist())
+
+
+def _in_order(found: Iterable[Event], durations: Iterator[int]) -> Iterator[Event]:
+    for event in found:
+        yield event | {"dur": next(durations) / 1000} if event["ph"] == "X" else event
 
 
 def write_events(target: Path, found: Iterable[Event]) -> Path:
@@ -144,6 +169,11 @@ def _calls(profile: Profile, device: dict[int, int], origin: int) -> Iterator[Ev
             yield _flow("f", pid, task.stream, start, number)
 
 
+def operator_name(task: Task) -> str:
+    """Of a call as an operator of the host."""
+    return f"AscendEP::{task.site.op_type}"
+
+
 def _operators(profile: Profile) -> Iterator[Event]:
     first = {id(process): 10 * process.pid for process in profile.processes}
     for p, process in enumerate(profile.processes):
@@ -154,8 +184,7 @@ def _operators(profile: Profile) -> Iterator[Event]:
         if count >= MOST_CALLS:
             return
         base, stream, start = first[id(task.site.process)], task.stream, task.start
-        name = f"AscendEP::{task.site.op_type}"
-        yield _slice(name, base + 3, stream, start, task.duration, {}) | {"cat": "cpu_op"}
+        yield _slice(operator_name(task), base + 3, stream, start, task.duration, {}) | {"cat": "cpu_op"}
         number = MOST_CALLS + count
         yield _flow("s", base + 3, stream, start, number, "async_npu")
         yield _flow("f", base + 2, stream, start, number, "async_npu")

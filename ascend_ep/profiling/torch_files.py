@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ascend_ep import atomic_file
 from ascend_ep.errors import AscendError
+from ascend_ep.profiling.export import write_files
 from ascend_ep.profiling.metrics import DEFAULT, columns_of
 from ascend_ep.profiling.msprof_files import (
     ABSENT,
@@ -31,7 +33,7 @@ from ascend_ep.profiling.msprof_files import (
     write_table,
 )
 from ascend_ep.profiling.profile import Profile, own
-from ascend_ep.profiling.timeline import write_trace_view
+from ascend_ep.profiling.timeline import operator_name, write_trace_view
 from ascend_ep.profiling.trace_file import BoundPartition, ProcessTrace
 
 KERNEL_DETAILS = [
@@ -53,6 +55,11 @@ MEMORY_RECORD = [
 STEP_TRACE_TIME = [
     *("Step", "Computing", "Communication(Not Overlapped)", "Overlapped", "Communication", "Free", "Stage"),
     *("Bubble", "Communication(Not Overlapped and Exclude Receive)", "Preparing"),
+]
+OPERATOR_DETAILS = [
+    *("Name", "Input Shapes", "Call Stack", "Host Self Duration(us)", "Host Total Duration(us)"),
+    *("Device Self Duration(us)", "Device Total Duration(us)", "Device Self Duration With AICore(us)"),
+    "Device Total Duration With AICore(us)",
 ]
 DEVICE = "NPU:0"
 OUTPUT = "ASCEND_PROFILER_OUTPUT"
@@ -80,6 +87,7 @@ def write_torch_files(profile: Profile, output: Path | None = None) -> Path:
     if memory := list(operator_memory(profile)):  # TensorBoard's reader doesn't take tables without rows
         write_table(target / "operator_memory.csv", OPERATOR_MEMORY, memory)
         write_table(target / "memory_record.csv", MEMORY_RECORD, memory_record(profile))
+    write_table(target / "operator_details.csv", OPERATOR_DETAILS, operator_details(profile))
     write_table(target / "step_trace_time.csv", STEP_TRACE_TIME, step_trace_time(profile))
     write_trace_view(profile, target / "trace_view.json")
     try:
@@ -88,6 +96,7 @@ def write_torch_files(profile: Profile, output: Path | None = None) -> Path:
         shutil.copytree(profile.folder / "host", folder / profile.folder.name / "host", dirs_exist_ok=True)
     except OSError as error:
         raise AscendError("E40002", f"can't write [{folder}]: {error.strerror}") from error
+    write_files(replace(profile, folder=folder / profile.folder.name), DEFAULT)
     return folder
 
 
@@ -132,6 +141,15 @@ def kernel_details(profile: Profile) -> Iterator[Row]:
             ),
             *(*operands, ABSENT, *pmu),
         ]
+
+
+def operator_details(profile: Profile) -> Iterator[Row]:
+    """Of each call as an operator of the host, which here is the device, too."""
+    for task in tasks(profile):
+        spent = us(task.duration)
+        core = "0" if task.site.core == "AI_CPU" else spent
+        shapes = shapes_of(given(task.site.call.inputs)).strip('"')
+        yield [operator_name(task), shapes, "", spent, spent, spent, spent, core, core]
 
 
 def step_trace_time(profile: Profile) -> Iterator[Row]:

@@ -37,7 +37,7 @@ CUBE = frozenset(
 FIRST_JOINED = lib.ASC_CONV_JOINED
 ATTENTIONS = frozenset({"attention", "attention_append"})
 #: Operators that a program launches itself: those of products with the place of the first matrix,
-#: convolutions, and attention.
+#: recurrent layers, convolutions, and attention.
 LAUNCHED_PRODUCTS = {
     "aclnnMm": 0,
     "aclnnMatmul": 0,
@@ -47,8 +47,13 @@ LAUNCHED_PRODUCTS = {
     "aclnnAddbmm": 1,
     "aclnnInplaceAddmm": 1,
     "aclnnInplaceBaddbmm": 1,
+    "aclnnMv": 0,
+    "aclnnAddmv": 1,
 }
-LAUNCHED_CUBE = frozenset({*LAUNCHED_PRODUCTS, "aclnnConvolution", "aclnnConvolutionBackward"})
+LAUNCHED_RECURRENT = frozenset({"aclnnLSTM", "aclnnGRU"})
+LAUNCHED_CUBE = frozenset(
+    {*LAUNCHED_PRODUCTS, *LAUNCHED_RECURRENT, "aclnnConvolution", "aclnnConvolutionBackward"}
+)
 LAUNCHED_ATTENTIONS = frozenset({"aclnnFlashAttentionScore", "aclnnFlashAttentionScoreGrad"})
 #: Kernels that only move elements.
 MOVES = frozenset(
@@ -236,6 +241,12 @@ def _recurrent(call: KernelCall) -> Work:
     return Work(products=2 * math.prod(x.dims[:2]) * weights)
 
 
+def _launched_recurrent(call: KernelCall) -> Work:
+    """Each row of the input meets each matrix of the layers once; biases and states aren't matrices."""
+    matrices = [o for o in call.inputs[1:] if o is not None and len(o.dims) == 2]
+    return Work(products=2 * math.prod(_operand(call, 0).dims[:-1]) * sum(map(elements, matrices)))
+
+
 _BY_KERNEL: dict[str, Callable[[KernelCall], Work]] = {
     "matmul": _matmul,
     "matmul_exact": _matmul,
@@ -251,6 +262,7 @@ _BY_KERNEL: dict[str, Callable[[KernelCall], Work]] = {
     "elementwise": _elementwise,
     "recurrent": _recurrent,
     **dict.fromkeys(LAUNCHED_PRODUCTS, _launched_product),
+    **dict.fromkeys(LAUNCHED_RECURRENT, _launched_recurrent),
     **dict.fromkeys(
         ("max_pool", "max_pool_bytes", "max_pool_last", "average_pool", "average_pool_last"), _pool
     ),

@@ -181,6 +181,8 @@ def test_the_first_advice(
     found = json.loads(capsys.readouterr().out)
     assert (found[0]["name"], found[0]["helps"]) == (first, True), found
     assert found[0]["gain"] > 1.5
+    least, most = found[0]["interval"]
+    assert 1 < least <= found[0]["gain"] <= most
     edit, conversion = found[0]["commands"]
     assert main(edit.split()[1:]) == 0
     from ascend_ep.cli.atc import main as atc

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import re
 import shutil
 from dataclasses import replace
@@ -17,7 +18,8 @@ from ascend_ep.errors import AscendError
 from ascend_ep.profiling import chip_model
 from ascend_ep.profiling.msprof_files import op_statistic, op_summary, op_summary_header, write_csv_files
 from ascend_ep.profiling.profile import Profile
-from ascend_ep.profiling.work import Work
+from ascend_ep.profiling.trace_file import KernelCall, Operand
+from ascend_ep.profiling.work import Work, core_type, work_of
 
 CHIP = "Ascend910B3"
 
@@ -126,3 +128,33 @@ def test_msprofs_line(
     if analyze == "on":
         assert main([*line, "--model-time=on", "--type=db"]) == 1
         assert "E10001" in capsys.readouterr().err
+
+
+def operand(*dims: int) -> Operand:
+    return Operand(0, "input", 1, dims, 0, 4 * math.prod(dims))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "inputs", "output", "products"),
+    [
+        ("aclnnMv", [(5, 7), (7,)], (5,), 2 * 5 * 7),
+        ("aclnnAddmv", [(5,), (5, 7), (7,)], (5,), 2 * 5 * 7),
+        ("aclnnAddmm", [(5, 9), (5, 7), (7, 9)], (5, 9), 2 * 5 * 7 * 9),
+        ("aclnnAddbmm", [(5, 9), (4, 5, 7), (4, 7, 9)], (5, 9), 2 * 4 * 5 * 7 * 9),
+        # two layers with biases of a width of 6, of inputs of a width of 3
+        (
+            "aclnnLSTM",
+            [(11, 2, 3), *([(24, 3), (24, 6), (24,), (24,)]), *([(24, 6), (24, 6), (24,), (24,)]), (2, 2, 6)],
+            (11, 2, 6),
+            2 * 11 * 2 * 24 * (3 + 6 + 6 + 6),
+        ),
+        ("aclnnGRU", [(22, 3), (18, 3), (18, 6), (1, 2, 6), (11,)], (22, 6), 2 * 22 * 18 * (3 + 6)),
+    ],
+)
+def test_products_of_launched_operators(
+    kernel: str, inputs: list[tuple[int, ...]], output: tuple[int, ...], products: int
+) -> None:
+    sides = tuple(operand(*dims) for dims in inputs), (operand(*output),)
+    call = KernelCall(kernel, kernel, kernel[5:], *sides, (), (), False)
+    assert work_of(call) == Work(products=products)
+    assert core_type(call) == "AI_CORE"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from ascend_ep.cli.prof import main
 from ascend_ep.errors import AscendError
 from ascend_ep.profiling.database import write_database
 from ascend_ep.profiling.machine import Machine
-from ascend_ep.profiling.profile import Profile
+from ascend_ep.profiling.profile import Profile, find_profile
 from ascend_ep.profiling.roofline import CLASSES, bounds
 
 
@@ -153,3 +154,56 @@ def test_the_roofline(profile: Profile) -> None:
     assert product.work is not None
     assert product.work.products == rows * work
     assert len(model().graph.node) == 5
+
+
+# --- msprof op ----------------------------------------------------------------------------------------------
+
+
+def test_of_one_operator(small: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """The first one that runs, in the folder itself, as scripts look for it."""
+    program = f"{sys.executable} {small.with_name('program.py')} {small} 3"
+    assert main(["msprof", "op", f"--application={program}", f"--output={tmp_path}"]) == 0
+    shown = capfd.readouterr()
+    assert "--aic-metrics=Default: a CPU has no such counters" in shown.err
+    (path,) = tmp_path.glob("OPPROF_*/OpBasicInfo.csv")
+    assert re.fullmatch(r"OPPROF_\d{14}_[A-Z]{16}", path.parent.name)
+    assert f"[INFO] Profiling results saved in {path.parent}" in shown.out
+    (row,) = csv.DictReader(path.read_text().splitlines())
+    assert row["Op Type"] == "MatMul"
+    assert float(row["Task Duration(us)"]) > 0
+    assert row["Current Freq"] == "N/A"
+    assert not list(tmp_path.glob("OPPROF_*/PipeUtilization*"))
+    assert find_profile(path.parent / "dump")
+
+
+def test_of_chosen_operators(small: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    program = [sys.executable, str(small.with_name("program.py")), str(small), "4"]
+    flags = ["--kernel-name=Soft*|Add", "--launch-count", "5", "--launch-skip-before-match=2"]
+    metrics = ["--aic-metrics=BasicInfo", "--warm-up=10", "--kill=off", f"--output={tmp_path}"]
+    assert main(["msprof", "op", *flags, *metrics, *program]) == 0
+    shown = capfd.readouterr()
+    assert "--warm-up=10 has no effect" in shown.err
+    assert "counters" not in shown.err
+    paths = sorted(tmp_path.glob("OPPROF_*/*/*/OpBasicInfo_*.csv"))
+    found = [next(csv.DictReader(path.read_text().splitlines()))["Op Type"] for path in paths]
+    assert sorted(found) == ["Add+Tanh", "Add+Tanh", "Add+Tanh", "Softmax", "Softmax"]
+    assert {path.parent.name for path in paths} == {"0", "1", "2"}
+    assert main(["msprof", "op", "--kernel-name=Conv", *metrics, *program]) == 1
+    assert "it ran no operator of these names" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["simulator", "--soc-version=Ascend910B3", "./app"], "instructions aren't simulated"),
+        (["--config=add.json"], "it reads a chip's binary or dump"),
+        (["--launch-count=0", "true"], "from 1 to 5000"),
+        (["--kernel-name=a b", "true"], "letters, digits"),
+        (["--aic-metrics=Memry", "true"], "did you mean Memory"),
+        (["--kernel-nane=a", "true"], "Did you mean --kernel-name?"),
+        (["--output=x"], "application"),
+    ],
+)
+def test_refusals_of_op(words: list[str], said: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["msprof", "op", *words]) == 1
+    assert said in capfd.readouterr().err

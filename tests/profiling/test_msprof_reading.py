@@ -111,6 +111,15 @@ def test_other_places_and_versions(name: str, table: str, seconds: float, tmp_pa
     assert open_profile(tmp_path).kernel_ns == pytest.approx(1e9 * seconds)
 
 
+def test_dims_with_stars(tmp_path: Path) -> None:
+    """`Input Shape`, as some versions have it."""
+    path = tmp_path / "op_summary_20260605161737.csv"
+    head = "Op Name,Task Duration(us),Input Shape,Input Data Type,Output Shape,Output Data Type"
+    path.write_text(f'{head}\nadd,5,"1*512*4*8;4*8",FLOAT;FLOAT16,1*512*4*8,FLOAT\n')
+    (row,) = by_type(open_profile(tmp_path))
+    assert row.bytes == 2 * 4 * 512 * 32 + 2 * 32
+
+
 def test_one_export_of_several(tmp_path: Path) -> None:
     """The newest alone, with all of its slices."""
     first = chip(tmp_path)

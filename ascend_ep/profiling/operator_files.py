@@ -1,0 +1,71 @@
+"""The folder OPPROF_... that `msprof op` makes: a table OpBasicInfo of each operator that was asked for.
+
+Files of counters (PipeUtilization, Memory, ...) aren't written: nothing here counts what is in them.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import string
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from ascend_ep.errors import AscendError
+from ascend_ep.profiling.msprof_files import ABSENT, DEVICE, Task, tasks, us, write_table
+from ascend_ep.profiling.profile import Profile
+
+OP_BASIC_INFO = [
+    *("Op Name", "Op Type", "Task Duration(us)", "Block Dim", "Mix Block Dim", "Device Id", "Pid"),
+    *("Current Freq", "Rated Freq"),
+]
+
+
+def new_folder(output: str | os.PathLike[str]) -> Path:
+    """A new folder OPPROF_... in `output`, with `dump` for the profile. Raises AscendError E40002."""
+    letters = "".join(random.choices(string.ascii_uppercase, k=16))
+    folder = Path(output) / f"OPPROF_{datetime.now():%Y%m%d%H%M%S}_{letters}"
+    try:
+        (folder / "dump").mkdir(parents=True)
+    except OSError as error:
+        raise AscendError("E40002", f"can't write [{folder}]: {error.strerror}") from error
+    return folder
+
+
+def chosen(profile: Profile, names: re.Pattern[str] | None, count: int, skip: int) -> list[Task]:
+    """The first `count` calls, in the order in which they began, behind the first `skip` ones, whose name,
+    type or kernel begins as `names` says."""
+    found = []
+    for task in sorted(tasks(profile), key=lambda task: task.start)[skip:]:
+        site = task.site
+        if names is None or any(names.match(n) for n in (site.name, site.op_type, site.call.kernel)):
+            found.append(task)
+            if len(found) == count:
+                break
+    return found
+
+
+def write_operators(folder: Path, found: Sequence[Task]) -> list[Path]:
+    """Of one call OpBasicInfo.csv in the folder itself, of several OpBasicInfo_<time>.csv in
+    <operator>/<number>. Returns their paths. Raises AscendError E40002."""
+    if len(found) == 1:
+        return [write_table(folder / "OpBasicInfo.csv", OP_BASIC_INFO, [_row(found[0])])]
+    numbers: dict[str, int] = defaultdict(int)
+    written = []
+    for task in found:
+        name = re.sub(r"\W", "_", task.site.name)
+        moment = datetime.fromtimestamp(task.start / 1e9)
+        stamp = f"{moment:%Y%m%d%H%M%S}{moment.microsecond // 1000:03d}"
+        path = folder / name / str(numbers[name]) / f"OpBasicInfo_{stamp}.csv"
+        numbers[name] += 1
+        written.append(write_table(path, OP_BASIC_INFO, [_row(task)]))
+    return written
+
+
+def _row(task: Task) -> list[object]:
+    site = task.site
+    shape = (us(task.duration), site.bound.threads, ABSENT, DEVICE, site.process.pid)
+    return [site.name, site.op_type, *shape, ABSENT, ABSENT]
