@@ -6,6 +6,7 @@ open model waits, on the thread that creates the session, for onnxruntime to ask
 
 from __future__ import annotations
 
+import os
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,10 +93,20 @@ def compile_group(ep: Any, program: Any) -> None:
     compiled = pending.models().pop(outputs, None)
     if compiled is None:
         raise AscendError("E40012", f"no model was made for the group [{text_of(program.name)}]")
-    if compiled.dump is not None:
-        atomic_file.write(Path(f"{text_of(program.name)}.om"), compiled.dump)
+    if compiled.dumps:
+        atomic_file.write(Path(f"{text_of(program.name)}.om"), compiled.bundle)
+    if lib.asc_ep_makes_context(ep):
+        _give_bundle(program, compiled.bundle)
     program.compiled = lib.asc_model_retain(compiled.model)
     program.partition = 0
+
+
+def _give_bundle(program: Any, bundle: bytes) -> None:
+    """For the node of a context model."""
+    if program.bundle_path != ffi.NULL:
+        atomic_file.write(Path(os.fsdecode(ffi.string(program.bundle_path))), bundle)
+    elif lib.asc_ep_keep_bundle(program, ffi.from_buffer(bundle), len(bundle)) != lib.ASC_OK:
+        raise MemoryError
 
 
 def _log(ep: Any, level: int, text: str) -> None:
@@ -109,10 +120,12 @@ def borrow(address: int, length: int) -> memoryview:
 
 @dataclass(frozen=True)
 class Compiled:
-    """A group's open model, released with this object; and its bundle, where dump_om_model asks for it."""
+    """A group's open model, released with this object; its bundle, where a context model or `dumps`, the
+    option dump_om_model, asks for it."""
 
     model: Any
-    dump: bytes | None
+    bundle: bytes
+    dumps: bool
 
 
 class _Compiler:
@@ -134,9 +147,9 @@ class _Compiler:
         status, model = new_status(), ffi.new("asc_model **")
         if lib.asc_ep_open(self._ep, image.pointer, model, status) != lib.ASC_OK:
             raise fail(status)
-        dumped = self._options.get("dump_om_model", "0") in ("1", "true", "True")
-        bundle = conversion.to_bytes() if dumped else None
-        return Compiled(ffi.gc(model[0], lib.asc_model_release), bundle), {}
+        dumps = self._options.get("dump_om_model", "0") in ("1", "true", "True")
+        bundle = conversion.to_bytes() if dumps or lib.asc_ep_makes_context(self._ep) else b""
+        return Compiled(ffi.gc(model[0], lib.asc_model_release), bundle, dumps), {}
 
 
 def _compile_whole(proto: onnx.ModelProto, compiler: _Compiler) -> bool:

@@ -18,6 +18,7 @@ from typing import Any
 
 from ascend_ep.provider import shared_options
 from ascend_ep.provider.wire import delimited, fields, key, varint
+from ascend_ep.runtime.session_calls import entry
 
 #: Bytes from which on a weight is left in the file: mapping one takes as long as copying 64 KB.
 LEAST_WEIGHT = 64 << 10
@@ -35,7 +36,7 @@ _paths: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 
 def lend(session: Any, session_options: Any) -> bool:
     """Lets the session read its model's weights from their file, where that is possible and pays."""
-    if session_options.optimized_model_filepath:
+    if session_options.optimized_model_filepath or entry(session_options, "ep.context_enable") == "1":
         return False  # what is written then would refer to the file, too
     path = Path(os.path.realpath(session._model_path))
     model = without_weights(str(path), str(path.relative_to(path.anchor)))
@@ -58,12 +59,12 @@ def without_weights(path: str, location: str) -> bytes | None:
     """The model with its large weights as external data at `location`; None where that doesn't pay."""
     left: list[int] = []
     try:
-        entry = _external("location", location)
+        place = _external("location", location)
         with open(path, "rb") as file:
             view = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
         def tensor(start: int, end: int) -> bytes | None:
-            thin = _without_data(view, start, end, entry) if end - start >= LEAST_WEIGHT else None
+            thin = _without_data(view, start, end, place) if end - start >= LEAST_WEIGHT else None
             left.extend([end - start] if thin is not None else [])
             return thin
 
@@ -75,7 +76,7 @@ def without_weights(path: str, location: str) -> bytes | None:
         return None
     # What lies in other files is looked for beside the path given, perhaps a link; below the root, a model
     # could name any file. The word alone counts, however its length is written.
-    if model.count(b"location") != len(left) * entry.count(b"location"):
+    if model.count(b"location") != len(left) * place.count(b"location"):
         return None
     return model if sum(left) >= LEAST_BYTES else None
 
@@ -97,7 +98,7 @@ def _without_data(view: memoryview, start: int, end: int, location: bytes) -> by
 
 
 def _external(name: str, value: str) -> bytes:
-    """An entry of external_data. ValueError for what isn't Unicode."""
+    """One of external_data. ValueError for what isn't Unicode."""
     return delimited(_EXTERNAL_DATA, delimited(1, name.encode()) + delimited(2, value.encode()))
 
 

@@ -41,6 +41,9 @@ typedef struct asc_ep_program {
     asc_model *compiled; /* out: a reference for the plugin to keep */
     uint32_t partition;  /* out */
     uint32_t pad;
+    const char *bundle_path; /* where a context model's bundle is to be written; NULL: asc_ep_keep_bundle takes it */
+    void *bundle;            /* what asc_ep_keep_bundle copied */
+    uint64_t bundle_bytes;
 } asc_ep_program;
 
 /* A tensor type in shape inference. */
@@ -76,6 +79,11 @@ typedef struct asc_ep_callbacks {
 ASC_API void asc_ep_install(const asc_ep_callbacks *callbacks);
 /* From here on no callback is called; for the end of the interpreter. */
 ASC_API void asc_ep_detach(void);
+
+/* Whether the session makes a context model (ep.context_enable): then `compile` also gives each group's bundle. */
+ASC_API int32_t asc_ep_makes_context(const asc_ep *ep);
+/* In `compile`: copies the group's bundle. */
+ASC_API int32_t asc_ep_keep_bundle(asc_ep_program *program, const void *bytes, uint64_t size);
 
 /* In `partition`: claims a connected, convex group of nodes. */
 ASC_API int32_t asc_ep_claim(asc_ep_claims *claims, const uint32_t *nodes, uint32_t n);

@@ -75,7 +75,7 @@ static ort_status *ask_compiler(asc_ep *ep, const ort_graph *graph, asc_ep_claim
     bool inlined;
     TRY(ort_graph_parent(graph, &parent));
     TRY(is_function_body(parent, &inlined));
-    if (inlined) return NULL;
+    if (inlined || (parent && ep->options.makes_context)) return NULL; /* a context model's bodies stay as they are */
     wire model = {0};
     ort_status *status = graph_serialize(graph, &model);
     if (!status) {
@@ -147,36 +147,51 @@ static ort_status *call_compiler(asc_ep *ep, asc_ep_program *program) {
     return program->compiled ? NULL : fail(ORT_FAIL, "the compiler returned no model", NULL);
 }
 
-static ort_status *compile_one(asc_ep *ep, const ort_node *fused, ort_compute_info **out) {
+/* What runs the group that `program` has, and its node in the context model that the session makes, if it does. */
+static ort_status *use_compiled(asc_ep *ep, const asc_ep_program *program, const ort_node *fused,
+                                ort_compute_info **out, ort_node **context) {
+    operand_map map;
+    ort_status *status = map_by_edges(program->compiled, program->partition, fused, &map);
+    if (!status && map.n_outputs != program->n_outputs)
+        status = fail(ORT_FAIL, "the compiled group lacks an output of its node", NULL);
+    if (!status && ep->options.makes_context) status = context_make(program, &map, context);
+    if (!status) status = compute_create(asc_model_retain(program->compiled), ep, program->partition, &map, out);
+    operand_map_free(&map);
+    return status;
+}
+
+static ort_status *compile_one(asc_ep *ep, const ort_graph *graph, const ort_node *fused, ort_compute_info **out,
+                               ort_node **context) {
     asc_ep_program program = {0};
     const char **inputs = NULL, **outputs = NULL;
-    operand_map map;
+    char *path = NULL;
     ort_status *status = ort_node_name(fused, &program.name);
     if (!status) status = read_names(fused, ORT_NODE_INPUTS, &inputs, &program.n_inputs);
     if (!status) status = read_names(fused, ORT_NODE_OUTPUTS, &outputs, &program.n_outputs);
+    if (!status && ep->options.makes_context) status = context_bundle_path(ep, graph, &path);
     program.inputs = inputs;
     program.outputs = outputs;
+    program.bundle_path = path;
     if (!status) status = call_compiler(ep, &program);
+    if (!status) status = use_compiled(ep, &program, fused, out, context);
+    asc_model_release(program.compiled);
+    free(program.bundle);
+    free(path);
     free(inputs);
     free(outputs);
-    TRY(status);
-    status = map_by_edges(program.compiled, program.partition, fused, &map);
-    if (!status && map.n_outputs != program.n_outputs)
-        status = fail(ORT_FAIL, "the compiled group lacks an output of its node", NULL);
-    if (!status) status = compute_create(asc_model_retain(program.compiled), ep, program.partition, &map, out);
-    operand_map_free(&map);
-    asc_model_release(program.compiled);
     return status;
 }
 
 static ort_status *compile(ort_ep *self, const ort_graph **graphs, const ort_node **fused, size_t n,
                            ort_compute_info **out, ort_node **context_nodes) {
-    (void)context_nodes;
     asc_ep *ep = (asc_ep *)self;
     for (size_t i = 0; i < n; i++) {
         const ort_node *node;
         TRY(context_node(graphs[i], &node));
-        TRY(node ? context_compile(ep, graphs[i], node, fused[i], &out[i]) : compile_one(ep, fused[i], &out[i]));
+        if (node && ep->options.makes_context)
+            return fail(ORT_INVALID_ARGUMENT, "session option ep.context_enable: the model is compiled already", NULL);
+        TRY(node ? context_compile(ep, graphs[i], node, fused[i], &out[i])
+                 : compile_one(ep, graphs[i], fused[i], &out[i], &context_nodes[i]));
     }
     return NULL;
 }

@@ -36,6 +36,7 @@ ort_status *plugin_bind(const ort_api_base *base) {
     if (version < ORT_OLDEST)
         return fail(ORT_NOT_IMPLEMENTED, "needs onnxruntime 1.25 or newer; this is ", base->version_string());
     ort.ep = ort_ep_table();
+    ort.editor = ort_editor_table();
     ort.version = version;
     return NULL;
 }

@@ -144,9 +144,10 @@ static ort_status *read_pairs(ep_options *options, const ort_pairs *pairs, const
         } else if (strcmp(keys[i], "ep.context_file_path") == 0 && *values[i]) {
             options->context_file = text_copy(values[i]);
             if (!options->context_file) return fail_memory();
-        } else if (strcmp(keys[i], "ep.context_enable") == 0 && strcmp(values[i], "1") == 0) {
-            return fail(ORT_NOT_IMPLEMENTED,
-                        "session option ep.context_enable: compile offline with ascend-atc instead", NULL);
+        } else if (strcmp(keys[i], "ep.context_enable") == 0) {
+            options->makes_context = strcmp(values[i], "1") == 0;
+        } else if (strcmp(keys[i], "ep.context_embed_mode") == 0) {
+            options->embeds = strcmp(values[i], "1") == 0;
         }
     }
     return NULL;

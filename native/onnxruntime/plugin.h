@@ -51,7 +51,9 @@ typedef struct ep_option {
 typedef struct ep_options {
     ep_option *items;
     uint32_t n;
-    char *context_file; /* session option ep.context_file_path, or NULL */
+    char *context_file;    /* session option ep.context_file_path, or NULL */
+    int32_t makes_context; /* ep.context_enable */
+    int32_t embeds;        /* ep.context_embed_mode: bundles lie in the context model, not beside it */
     int32_t num_threads;
     int32_t on_session_threads; /* whether onnxruntime's workers run the kernels' chunks, or the library's own */
     uint64_t max_memory;
@@ -67,6 +69,7 @@ struct asc_ep {
     ep_options options;
     asc_model *context; /* the bundle of the EPContext nodes seen last, and its path ("" = embedded) */
     char *context_path;
+    uint32_t n_bundles; /* written beside a context model */
 };
 ort_status *ep_create(const ort_session_options *session, const ort_logger *logger, ort_ep **out);
 void ep_release(ort_ep *ep);
@@ -112,6 +115,12 @@ ort_status *map_by_node(const ort_node *node, const ort_node *fused, operand_map
 /* By the names of the partition's edges. */
 ort_status *map_by_edges(const asc_model *model, uint32_t partition, const ort_node *fused, operand_map *map);
 void operand_map_free(operand_map *map);
+
+/* ---- context_make.c: the context model that a session makes of what it compiles (ep.context_enable). */
+/* Where the next bundle goes: NULL where it is embedded; malloc'd. */
+ort_status *context_bundle_path(asc_ep *ep, const ort_graph *graph, char **out);
+/* The EPContext node of a compiled group. */
+ort_status *context_make(const asc_ep_program *program, const operand_map *map, ort_node **out);
 
 /* ---- compute.c: runs partition `partition` of `model` for a fused node; takes over the reference. */
 ort_status *compute_create(asc_model *model, const asc_ep *ep, uint32_t partition, const operand_map *map,

@@ -13,6 +13,10 @@ const char *asc_ep_option_name(const asc_ep *ep, uint32_t index) {
     return index < ep->options.n ? ep->options.items[index].name : NULL;
 }
 
+int32_t asc_ep_makes_context(const asc_ep *ep) {
+    return ep->options.makes_context;
+}
+
 void asc_ep_log(const asc_ep *ep, int32_t level, const char *text) {
     static const int32_t levels[] = {ORT_LOG_VERBOSE, ORT_LOG_INFO, ORT_LOG_WARNING, ORT_LOG_ERROR};
     int32_t ort_level = levels[level < 0 ? 0 : level > 3 ? 3 : level], least = ORT_LOG_WARNING;

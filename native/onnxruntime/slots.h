@@ -71,7 +71,8 @@ typedef struct ort_api_base {
 typedef struct ort_tables {
     const ort_fn *api;
     const ort_fn *ep;
-    uint32_t version; /* min(ORT_WRITTEN_AGAINST, the runtime's) */
+    const ort_fn *editor; /* makes nodes */
+    uint32_t version;     /* min(ORT_WRITTEN_AGAINST, the runtime's) */
 } ort_tables;
 extern ort_tables ort;
 
@@ -86,6 +87,7 @@ typedef struct ort_fusion_options {
     }
 #define ORT_CALL(slot, name, params, args) ORT_ROW(api, slot, ort_status *, name, params, args)
 #define ORT_PLAIN(slot, type, name, params, args) ORT_ROW(api, slot, type, name, params, args)
+#define ORT_EDITOR_CALL(slot, name, params, args) ORT_ROW(editor, slot, ort_status *, name, params, args)
 #define ORT_EP_CALL(slot, name, params, args) ORT_ROW(ep, slot, ort_status *, name, params, args)
 
 /* clang-format off */
@@ -93,6 +95,7 @@ ORT_PLAIN(0, ort_status *, create_status, (int32_t code, const char *text), (cod
 ORT_PLAIN(2, const char *, status_text, (const ort_status *status), (status))
 ORT_PLAIN(93, void, release_status, (ort_status *status), (status))
 ORT_PLAIN(317, const ort_fn *, ep_table, (void), ())
+ORT_PLAIN(291, const ort_fn *, editor_table, (void), ())
 ORT_CALL(247, log, (const ort_logger *logger, int32_t level, const char *text, const char *file, int line, const char *function),
          (logger, level, text, file, line, function))
 ORT_CALL(248, log_level, (const ort_logger *logger, int32_t *level), (logger, level))
@@ -151,6 +154,11 @@ ORT_CALL(272, attr_read, (const ort_attr *attr, int32_t kind, void *data, size_t
 ORT_CALL(362, attr_tensor, (const ort_attr *attr, ort_value **out), (attr, out))
 ORT_CALL(363, attr_kind, (const ort_attr *attr, int32_t *kind), (attr, kind))
 ORT_CALL(364, attr_name, (const ort_attr *attr, const char **name), (attr, name))
+ORT_CALL(211, create_attr, (const char *name, const void *data, int size, int32_t kind, ort_attr **out), (name, data, size, kind, out)) /* copies */
+ORT_PLAIN(212, void, release_attr, (ort_attr *attr), (attr))
+ORT_EDITOR_CALL(6, create_node, (const char *type, const char *domain, const char *name, const char *const *inputs, size_t n_inputs,
+                const char *const *outputs, size_t n_outputs, ort_attr **attrs, size_t n_attrs, ort_node **out),
+                (type, domain, name, inputs, n_inputs, outputs, n_outputs, attrs, n_attrs, out)) /* copies attrs */
 
 /* Lists: the count is at the slot, the items are at the next one. */
 enum {

@@ -61,7 +61,7 @@ def torch_npu() -> Path:
 def run(toolkit: Path, torch_npu: Path, *command: str, **environment: str) -> str:
     """In the environment that the page describes."""
     line = f'. {toolkit}/set_env.sh && exec "$@"'
-    path = os.pathsep.join([str(torch_npu), str(ROOT), str(ROOT / "models")])
+    path = os.pathsep.join([str(torch_npu), str(ROOT), str(ROOT / "models"), str(ROOT / "tools")])
     done = subprocess.run(
         ["bash", "-c", line, "bash", *command],
         env={**os.environ, "PYTHONPATH": path, **environment},

@@ -219,6 +219,8 @@ def test_a_c_program_without_a_compiler_still_runs_plain_models(host_program: Pa
     assert len(done.stdout.split()) == 8
 
 
-def test_compiling_inside_onnxruntime_points_to_the_converter() -> None:
-    with pytest.raises(Exception, match=r"ep\.context_enable: compile offline with ascend-atc"):
-        session(two_layers(), ep__context_enable="1")
+def test_a_c_program_runs_what_a_session_compiled(host_program: Path, tmp_path: Path) -> None:
+    (tmp_path / "m.onnx").write_bytes(two_layers())
+    session(tmp_path / "m.onnx", ep__context_enable="1")
+    done = host(host_program, tmp_path / "m_ctx.onnx", 5)
+    assert (done.returncode, done.stderr, len(done.stdout.split())) == (0, "", 20)

@@ -11,8 +11,6 @@ import ascend_ep
 import ascend_ep.provider
 
 PROVIDERS = ["AscendEP", "CPUExecutionProvider"]
-LAYER = """<ir_version: 8, opset_import: ["": 17]>
- g (float[n,4] x, float[4,4] w) => (float[n,4] y) { h = MatMul(x, w) y = Relu(h) }"""
 #: NegPos of onnxruntime-extensions gives what is below 0 of a tensor, and what is above.
 WITH_A_LIBRARY = """<ir_version: 8, opset_import: ["": 17, "ai.onnx.contrib": 1]>
  g (float[n,4] x, float[4,4] w) => (float[n,4] y) {
@@ -30,14 +28,3 @@ def test_operators_of_onnxruntime_extensions_beside_ours() -> None:
     x, w = np.random.default_rng(0).standard_normal((2, 4, 4)).astype(np.float32)
     (y,) = session.run(None, {"x": x, "w": w})
     np.testing.assert_allclose(y, -np.abs(x @ w), rtol=1e-5, atol=1e-6)
-
-
-def test_onnxruntimes_compiler_says_what_compiles() -> None:
-    if not hasattr(onnxruntime, "ModelCompiler"):
-        pytest.skip("this onnxruntime has no ModelCompiler")
-    options = onnxruntime.SessionOptions()
-    (device,) = [d for d in onnxruntime.get_ep_devices() if d.ep_name == "AscendEP"][:1]
-    options.add_provider_for_devices([device], {})
-    compiler = onnxruntime.ModelCompiler(options, onnx.parser.parse_model(LAYER).SerializeToString())
-    with pytest.raises(Exception, match=r"ep\.context_enable: compile offline with ascend-atc"):
-        compiler.compile_to_bytes()

@@ -15,6 +15,7 @@ from typing import Any
 from ascend_ep.compiler.conversion import Conversion
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
+from ascend_ep.frameworks.torch import torchlib
 from ascend_ep.frameworks.torch.tensors import array_of, tensor_of
 from ascend_ep.frameworks.torch.torch_library import translations
 from ascend_ep.runtime.session import InferenceSession
@@ -37,7 +38,7 @@ def converted(
     """
     import torch
 
-    with _quiet():
+    with _quiet(), torchlib.read_once():
         try:
             program = torch.onnx.export(
                 exported,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import Any
 
+from ascend_ep.frameworks.torch import torchlib
 from ascend_ep.frameworks.torch.gradient_operator import SUFFIX
 
 #: Turns a part into what runs it; its second argument are the part's constants by position.
@@ -101,12 +101,4 @@ def _translates(node: Any) -> bool:
         return False
     if target.namespace == "ascend_ep":
         return not str(target.name()).endswith(SUFFIX)  # type: ignore[no-untyped-call]
-    return target.name() in _translated()  # type: ignore[no-untyped-call]
-
-
-@lru_cache(maxsize=1)
-def _translated() -> frozenset[Any]:
-    """Names of the ATen operators that torch.onnx translates."""
-    from torch.onnx._internal.exporter._registration import ONNXRegistry
-
-    return frozenset(ONNXRegistry.from_torchlib().functions)
+    return target.name() in torchlib.names()  # type: ignore[no-untyped-call]

@@ -1,8 +1,8 @@
 """PyTorch's own samples of operators on npu:0, beside PyTorch on the CPU: JSON for each name that comes in.
 
 A name is that of an entry of `op_db` and a type: `nn.functional.pad:reflect float32`. Of each the first
-samples are run, forwards and, where it has gradients, backwards. torch_npu and models/ are on the path, and
-the environment is that of a toolkit. --list prints the names of the entries.
+samples are run, forwards and, where it has gradients, backwards. torch_npu, models/ and tools/ are on the
+path, and the environment is that of a toolkit. --list prints the names of the entries.
 
 The result is the worst of its samples: agrees, differs, fails (the device has an error: this process ends),
 refused (an error of torch_npu before anything ran) or other (no such type, or nothing to compare). `on_cpu`
@@ -15,47 +15,19 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 import torch_npu  # noqa: F401
-from torch.testing._internal.common_methods_invocations import op_db
 from torch_npu_architectures import difference
+from torch_samples import ENTRIES, is_chance, mapped, shown, tensors
 
 SAMPLES = int(os.environ.get("SAMPLES", "8"))
 #: Of the largest magnitude: by how much results may differ.
 CLOSE = {torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 4e-2}
-ENTRIES = {f"{entry.name}:{entry.variant_test_name}".rstrip(":"): entry for entry in op_db}
-#: Their values are chance, or memory that nobody wrote.
-CHANCE = (
-    *("bernoulli", "cauchy", "exponential", "geometric", "log_normal", "multinomial", "normal", "uniform"),
-    *(
-        "rand",
-        "dropout",
-        "empty",
-        "rrelu",
-        "new_empty",
-        "resize_",
-        "gumbel",
-        "fractional_max_pool",
-        "pca_lowrank",
-    ),
-    *("svd_lowrank", "to_sparse", "sparse", "stateless", "_jagged"),
-)
 #: Errors of the device, after which torch_npu drops what it is given.
 BROKEN = ("Inner error", "ERR00100", "ERR00005", "ACL stream")
 RANK = ("other", "agrees", "refused", "differs", "fails")
-
-
-def mapped(value: Any, of: Callable[[torch.Tensor], torch.Tensor]) -> Any:
-    if isinstance(value, torch.Tensor):
-        return of(value)
-    if isinstance(value, dict):
-        return {key: mapped(part, of) for key, part in value.items()}
-    if isinstance(value, list | tuple) and not hasattr(value, "_fields"):
-        return type(value)(mapped(part, of) for part in value)
-    return value
 
 
 def there(tensor: torch.Tensor) -> torch.Tensor:
@@ -66,13 +38,6 @@ def there(tensor: torch.Tensor) -> torch.Tensor:
             moved
         )
     return moved.requires_grad_(tensor.requires_grad)
-
-
-def tensors(result: Any) -> list[torch.Tensor]:
-    if isinstance(result, torch.Tensor):
-        return [result]
-    parts: Iterable[Any] = result.values() if isinstance(result, dict) else result
-    return [t for part in parts for t in tensors(part)] if isinstance(parts, list | tuple) else []
 
 
 def gradients(entry: Any, sample: Any, result: list[torch.Tensor]) -> list[torch.Tensor]:
@@ -130,23 +95,9 @@ def compared(entry: Any, sample: Any, dtype: torch.dtype) -> tuple[str, str]:
     return "agrees", ""
 
 
-def shown(sample: Any) -> str:
-    def text(part: Any) -> str:
-        return (
-            f"{str(part.dtype)[6:]}{list(part.shape)}" if isinstance(part, torch.Tensor) else repr(part)[:60]
-        )
-
-    parts = [
-        text(sample.input),
-        *map(text, sample.args),
-        *(f"{k}={text(v)}" for k, v in sample.kwargs.items()),
-    ]
-    return f"({', '.join(parts)})"
-
-
 def run(name: str, type_name: str) -> dict[str, Any]:
     entry, dtype = ENTRIES[name], getattr(torch, type_name)
-    if dtype not in entry.dtypes or any(part in name for part in CHANCE):
+    if dtype not in entry.dtypes or is_chance(name):
         return {"result": "other", "why": "not of that type, or chance", "samples": 0}
     grows = dtype in entry.backward_dtypes and entry.supports_autograd
     torch.manual_seed(0)

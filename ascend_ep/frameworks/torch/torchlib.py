@@ -1,0 +1,47 @@
+"""torch.onnx's translations of ATen's operators, which it reads from onnxscript's sources at every export:
+about a second. Here they are read once in a process."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import threading
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+_lock = threading.RLock()
+_made: dict[Any, Any] = {}
+
+
+@lru_cache(maxsize=1)
+def names() -> frozenset[Any]:
+    """Of the operators that have one, in the operator set of an export."""
+    from torch.onnx._constants import ONNX_DEFAULT_OPSET
+    from torch.onnx._internal.exporter._registration import ONNXRegistry
+
+    with read_once():
+        return frozenset(ONNXRegistry.from_torchlib(opset_version=ONNX_DEFAULT_OPSET).functions)
+
+
+@contextlib.contextmanager
+def read_once() -> Iterator[None]:
+    """Exports in here share what is read; each may add to its own copy. One thread at a time."""
+    from torch.onnx._internal.exporter._registration import ONNXRegistry
+
+    read = ONNXRegistry.__dict__["from_torchlib"]
+
+    def kept(cls: Any, *given: Any, **options: Any) -> Any:
+        key = given, tuple(sorted(options.items()))
+        if key not in _made:
+            _made[key] = read.__func__(cls, *given, **options)
+        registry = copy.copy(_made[key])
+        registry.functions = {name: list(found) for name, found in registry.functions.items()}
+        return registry
+
+    with _lock:
+        ONNXRegistry.from_torchlib = classmethod(kept)  # type: ignore[assignment]
+        try:
+            yield
+        finally:
+            ONNXRegistry.from_torchlib = read  # type: ignore[method-assign]
