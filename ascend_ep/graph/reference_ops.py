@@ -11,7 +11,13 @@ from onnx.reference.ops import op_attention, op_cast, op_cum_sum, op_grid_sample
 
 from ascend_ep.graph.reference_quantised import DequantizeLinear
 from ascend_ep.graph.reference_recurrent import GRU, LSTM, RNN
-from ascend_ep.graph.reference_windows import convolve, convolve_transposed, places_of_maxima, pool
+from ascend_ep.graph.reference_windows import (
+    convolve,
+    convolve_transposed,
+    norms_of_windows,
+    places_of_maxima,
+    pool,
+)
 from ascend_ep.graph.shapes.movement_slicing import python_slice
 from ascend_ep.opdef.dtypes import SUB_BYTE
 
@@ -86,6 +92,16 @@ class _Pool(OpRun):
 
 class AveragePool(_Pool):
     average = True
+
+
+class LpPool(OpRun):
+    def _run(self, x: Any, **a: Any) -> tuple[Any]:
+        ones = [1] * (x.ndim - 2)
+        result = norms_of_windows(
+            x.astype(np.float64), a["kernel_shape"], a.get("strides") or ones, a.get("dilations") or ones,
+            a.get("pads"), _text(a.get("auto_pad")), bool(a.get("ceil_mode")), a.get("p") or 2,
+        )  # fmt: skip
+        return (result.astype(x.dtype),)
 
 
 class MaxPool(_Pool):
@@ -342,6 +358,7 @@ FAST_OPS: tuple[type[OpRun], ...] = (
     LayerNormalization,
     LogSoftmax,
     LpNormalization,
+    LpPool,
     MeanVarianceNormalization,
     OneHot,
     Pad,

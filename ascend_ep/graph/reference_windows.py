@@ -1,6 +1,7 @@
 """Convolution and pooling in NumPy float64, for the reference: what onnx.reference does, at usable speed.
 
-Formulas: the ONNX pages of Conv, ConvTranspose, AveragePool and MaxPool. Arrays are [N, C, spatial...].
+Formulas: the ONNX pages of Conv, ConvTranspose, AveragePool, LpPool and MaxPool. Arrays are
+[N, C, spatial...].
 """
 
 from __future__ import annotations
@@ -14,30 +15,31 @@ import numpy as np
 import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
+from ascend_ep.graph import sliding
+from ascend_ep.opdef.dims import Dim
+
 Array = npt.NDArray[np.float64]
 
 #: Bytes of the columns that a convolution makes at a time.
 BLOCK = 16 << 20
 
 
-def _pads(
-    dims: Sequence[int],
-    extents: Sequence[int],
+def _sliding(
+    kernel: Sequence[int],
     strides: Sequence[int],
+    dilations: Sequence[int],
     pads: Sequence[int] | None,
     auto_pad: str,
-) -> list[tuple[int, int]]:
-    if auto_pad in ("SAME_UPPER", "SAME_LOWER"):
-        result = []
-        for dim, extent, stride in zip(dims, extents, strides, strict=True):
-            total = max((math.ceil(dim / stride) - 1) * stride + extent - dim, 0)
-            small, large = total // 2, total - total // 2
-            result.append((small, large) if auto_pad == "SAME_UPPER" else (large, small))
-        return result
-    count = len(dims)
-    if auto_pad == "VALID" or not pads:
-        return [(0, 0)] * count
-    return [(pads[i], pads[i + count]) for i in range(count)]
+) -> list[sliding.Window]:
+    count = len(kernel)
+    given = [int(p) for p in pads] if pads else [0] * (2 * count)
+    parts = zip(kernel, strides, dilations, given[:count], given[count:], strict=True)
+    return [sliding.Window(*map(int, part), auto_pad) for part in parts]
+
+
+def _number(dim: Dim) -> int:
+    assert isinstance(dim, int)
+    return dim
 
 
 def _windows(x: Array, kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> Array:
@@ -67,9 +69,9 @@ def convolve(
 ) -> Array:
     """Cross-correlation: w is [M, C/group, kernel...]."""
     kernel = w.shape[2:]
-    extents = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
-    padding = _pads(x.shape[2:], extents, strides, pads, auto_pad)
-    padded = np.pad(x, [(0, 0), (0, 0), *padding])
+    axes = zip(x.shape[2:], _sliding(kernel, strides, dilations, pads, auto_pad), strict=True)
+    places = [sliding.convolved(dim, w) for dim, w in axes]
+    padded = np.pad(x, [(0, 0), (0, 0), *((_number(p.before), _number(p.after)) for p in places)])
     windows = _windows(padded, kernel, strides, dilations)
     n, out = x.shape[0], windows.shape[2 : x.ndim]
     per_group = x.shape[1] // group
@@ -103,15 +105,13 @@ def convolve_transposed(
     kernel, dims = w.shape[2:], x.shape[2:]
     extents = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
     full = [(i - 1) * s + e for i, s, e in zip(dims, strides, extents, strict=True)]
-    if output_shape is not None or auto_pad in ("SAME_UPPER", "SAME_LOWER"):
-        wanted = list(output_shape or [i * s for i, s in zip(dims, strides, strict=True)])[-len(dims) :]
-        totals = [f + p - o for f, p, o in zip(full, output_padding, wanted, strict=True)]
-        upper = auto_pad == "SAME_UPPER"
-        begins = [t // 2 if upper else t - t // 2 for t in totals]
-    else:
-        padding = _pads(dims, extents, strides, pads, auto_pad)
-        begins = [p[0] for p in padding]
-        wanted = [f + o - sum(p) for f, o, p in zip(full, output_padding, padding, strict=True)]
+    given = [None] * len(dims) if output_shape is None else [int(n) for n in output_shape][-len(dims) :]
+    parts = _sliding(kernel, strides, dilations, pads, auto_pad)
+    places = [
+        sliding.transposed(dim, w, more, size)
+        for dim, w, more, size in zip(dims, parts, output_padding, given, strict=True)
+    ]
+    begins, wanted = [_number(p.before) for p in places], [_number(p.count) for p in places]
     n, per_group, per_out = x.shape[0], x.shape[1] // group, w.shape[1]
     room = [max(f + p, b + o) for f, p, b, o in zip(full, output_padding, begins, wanted, strict=True)]
     y = np.zeros((n, group, per_out, *room))
@@ -142,17 +142,32 @@ def pool(
     count_padding: bool = False,
 ) -> Array:
     """Maximum or mean of every window; elements beyond the padding (ceil_mode) never count."""
-    around, further = _surroundings(x.shape[2:], kernel, strides, dilations, pads, auto_pad, ceil_mode)
+    parts = _sliding(kernel, strides, dilations, pads, auto_pad)
     axes = tuple(range(x.ndim, 2 * x.ndim - 2))
     if not average:
-        padded = np.pad(np.pad(x, around, constant_values=-np.inf), further, constant_values=-np.inf)
-        result: Array = _windows(padded, kernel, strides, dilations).max(axis=axes)
+        result: Array = _seen(x, parts, ceil_mode, -np.inf).max(axis=axes)
         return result
-    ones = np.pad(np.ones((1, 1, *x.shape[2:])), around, constant_values=float(count_padding))
-    counts = _windows(np.pad(ones, further), kernel, strides, dilations).sum(axis=axes)
-    total: Array = _windows(np.pad(np.pad(x, around), further), kernel, strides, dilations).sum(axis=axes)
-    mean: Array = total / counts
+    ones = _seen(np.ones((1, 1, *x.shape[2:])), parts, ceil_mode, float(count_padding), 0.0)
+    counts = ones.sum(axis=axes)
+    total: Array = _seen(x, parts, ceil_mode, 0.0).sum(axis=axes)
+    mean: Array = np.divide(total, counts, out=np.zeros_like(total), where=counts > 0)
     return mean
+
+
+def norms_of_windows(
+    x: Array,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    pads: Sequence[int] | None,
+    auto_pad: str,
+    ceil_mode: bool,
+    p: int,
+) -> Array:
+    """The p-norm of every window."""
+    windows = _seen(np.abs(x), _sliding(kernel, strides, dilations, pads, auto_pad), ceil_mode, 0.0)
+    sums: Array = (windows**p).sum(axis=tuple(range(x.ndim, 2 * x.ndim - 2)))
+    return sums ** (1 / p)
 
 
 def places_of_maxima(
@@ -168,37 +183,35 @@ def places_of_maxima(
     """Where in the whole of x the first largest element of every window is. by_column: the first of the
     spatial axes counts fastest."""
     dims, size = x.shape[2:], math.prod(x.shape[2:])
-    around, further = _surroundings(dims, kernel, strides, dilations, pads, auto_pad, ceil_mode)
-    padded = np.pad(np.pad(x, around, constant_values=-np.inf), further, constant_values=-np.inf)
+    parts = _sliding(kernel, strides, dilations, pads, auto_pad)
     numbers = np.arange(size).reshape(1, 1, *(dims[::-1] if by_column else dims))
     numbers = numbers.transpose(0, 1, *range(x.ndim - 1, 1, -1)) if by_column else numbers
-    places = _windows(np.pad(np.pad(numbers, around), further), kernel, strides, dilations)
-    windows = _windows(padded, kernel, strides, dilations)
-    out = windows.shape[2 : x.ndim]
-    first = windows.reshape(*x.shape[:2], *out, -1).argmax(-1)[..., None]
-    every = np.broadcast_to(places, windows.shape).reshape(*x.shape[:2], *out, -1)
+    places = _seen(numbers, parts, ceil_mode, 0)
+    windows = _seen(x, parts, ceil_mode, -np.inf)
+    out, taps = windows.shape[: x.ndim], math.prod(kernel)
+    first = windows.reshape(*out, taps).argmax(-1)[..., None]
+    every = np.broadcast_to(places, windows.shape).reshape(*out, taps)
     images = np.arange(x.shape[0] * x.shape[1]).reshape(*x.shape[:2], *(1 for _ in dims)) * size
     found: npt.NDArray[np.int64] = np.take_along_axis(every, first, -1)[..., 0] + images
     return found
 
 
-def _surroundings(
-    dims: Sequence[int],
-    kernel: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    pads: Sequence[int] | None,
-    auto_pad: str,
-    ceil_mode: bool,
-) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """The padding of each axis of [N, C, spatial...], and what ceil_mode adds beyond it."""
-    extents = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
-    padding = _pads(dims, extents, strides, pads, auto_pad)
-    beyond = []
-    for dim, extent, stride, (begin, end) in zip(dims, extents, strides, padding, strict=True):
-        count = (dim + begin + end - extent) // stride + 1
-        if ceil_mode and auto_pad == "NOTSET":
-            count = -(-(dim + begin + end - extent) // stride) + 1
-            count -= (count - 1) * stride >= dim + begin
-        beyond.append((0, max((count - 1) * stride + extent - dim - begin - end, 0)))
-    return [(0, 0), (0, 0), *padding], [(0, 0), (0, 0), *beyond]
+def _seen(
+    x: Array, parts: Sequence[sliding.Window], ceil_mode: bool, fill: float, beyond: float | None = None
+) -> Array:
+    """What a pool's windows see, as `_windows` has it. beyond: what is further out than the padding, if not
+    `fill` too."""
+    counts, around, further = [], [(0, 0)] * 2, [(0, 0)] * 2
+    for dim, w in zip(x.shape[2:], parts, strict=True):
+        places = sliding.pooled(dim, w, ceil_mode)
+        before, after, count = (_number(n) for n in (places.before, places.after, places.count))
+        reach = (count - 1) * w.stride + w.extent - before - dim  # of the last window, from the image's end
+        around.append((before, min(reach, after)))
+        further.append((0, max(reach - after, 0)))
+        counts.append(count)
+    if 0 in counts:
+        return np.zeros((*x.shape[:2], *counts, *(w.kernel for w in parts)), x.dtype)
+    cut = tuple(slice(max(-a, 0), n + min(b, 0)) for n, (a, b) in zip(x.shape, around, strict=True))
+    padded = np.pad(x[cut], [(max(a, 0), max(b, 0)) for a, b in around], constant_values=fill)
+    padded = np.pad(padded, further, constant_values=fill if beyond is None else beyond)
+    return _windows(padded, *([getattr(w, name) for w in parts] for name in ("kernel", "stride", "dilation")))

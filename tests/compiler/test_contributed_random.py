@@ -1,6 +1,6 @@
-"""Random nodes of operators that onnxruntime contributes, beside its CPU provider and the float64 reference.
+"""Random nodes beside onnxruntime's CPU provider and the float64 reference: of com.microsoft, and of windows.
 
-`tools/fuzz_models --contributed` runs more of them.
+`tools/fuzz_models --nodes` runs more of them.
 """
 
 from __future__ import annotations

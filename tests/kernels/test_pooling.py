@@ -136,7 +136,7 @@ def test_neither_batch_nor_threads_change_a_bit(isa) -> None:
         ((1, 2, 3, 3), [(0, 1, 1, 0, 0)] * 2, 0, "at least 1"),
         ((1, 2, 3, 3), [(2, 1, 1, -1, 0)] * 2, 0, "pads"),
         ((1, 2, 3, 3), [(2, 1, 1, 2**60, 0)] * 2, 0, "pads"),
-        ((1, 2, 3, 3), [(9, 1, 1, 0, 0)] * 2, 0, "larger than the padded"),
+        ((1, 2, 0, 0), [(9, 7, 1, 0, 0)] * 2, 0, "larger than the padded"),
         ((1, 2, 3, 3), [(2, 1, 1, 0, 0)], 0, "arguments"),
         ((1, 3, 3, 3), [(2, 1, 1, 0, 0)] * 2, 0, "channels"),
         ((1, 2, 3, 3), [(2, 1, 1, 0, 0)] * 2, 7, "mode"),
@@ -146,6 +146,27 @@ def test_what_does_not_fit_is_refused(shape, geometry, mode, words) -> None:
     for kernel in KERNELS:
         with pytest.raises(KernelError, match=words):
             pool(kernel, np.zeros((1, 2, 4, 4), np.float32), shape, geometry, mode)
+
+
+@pytest.mark.parametrize("kernel", ["max_pool", "max_pool_last", "max_pool_bytes", "max_pool_bytes_last"])
+def test_maxima_of_padding_are_refused(kernel) -> None:
+    """Of four taps two apart the one element in the middle is none."""
+    x = np.zeros((1, 1, 1, 1), np.uint8 if "bytes" in kernel else np.float32)
+    ints = [0, *(1, 1, 1, 0, 0), *(4, 1, 2, 3, 3)]
+    with pytest.raises(KernelError, match="sees padding alone"):
+        call(kernel, [x], [(x.dtype, (1, 1, 1, 1))], ints)
+
+
+@isa_each
+@pytest.mark.parametrize("layout", ["", "_last"])
+def test_a_window_that_hangs_over_is_cut(isa, layout) -> None:
+    x = rng.standard_normal((1, 3, 2, 2)).astype(np.float32)
+    geometry = [(5, 4, 1, 1, 1)] * 2
+    (y,) = pool(f"max_pool{layout}", x, (1, 3, 1, 1), geometry, isa=isa)
+    np.testing.assert_array_equal(y[..., 0, 0], x.max((2, 3)))
+    for include, count in ((0, 4), (1, 16)):
+        (y,) = pool(f"average_pool{layout}", x, (1, 3, 1, 1), geometry, mode=include, isa=isa)
+        np.testing.assert_allclose(y[..., 0, 0], x.sum((2, 3)) / count, rtol=1e-6)
 
 
 def test_windows_past_the_end_are_empty() -> None:

@@ -69,6 +69,8 @@ class Case:
     free: str = "none"
     #: the elements of a result that are specified; none: it isn't compared
     specified: dict[int, Array | None] = field(default_factory=dict)
+    #: words of errors that are right, although onnxruntime runs it
+    refusals: Sequence[str] = ()
 
     def __str__(self) -> str:
         given = ", ".join(self._told(i, x) for i, x in enumerate(self.inputs))

@@ -1,12 +1,12 @@
-"""All operators of onnxruntime that cases are drawn of, by name."""
+"""All operators that cases are drawn of, by name."""
 
 from __future__ import annotations
 
-from model_fuzzing import contributed_attention, contributed_quantised
+from model_fuzzing import contributed_attention, contributed_quantised, windows
 from model_fuzzing.contributed import FAMILIES
 from model_fuzzing.draw import Case, Draw
 
-__all__ = ["FAMILIES", "contributed_attention", "contributed_quantised", "drawn"]
+__all__ = ["FAMILIES", "contributed_attention", "contributed_quantised", "drawn", "windows"]
 
 
 def drawn(name: str, seed: int) -> Case:

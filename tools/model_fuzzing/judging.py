@@ -85,6 +85,8 @@ def judged(case: Case) -> Verdict:
         mistakes = [str(w.message) for w in told if "a mistake of ascend-ep" in str(w.message)]
         verdict.found = "; ".join(mistakes) or _first(case, wanted, results, steps, close)
     except Exception as error:
+        if any(words in str(error) for words in case.refusals):
+            return Verdict(host=str(error))
         verdict.found = f"{type(error).__name__}: {error}"
     try:
         exact = Reference(model).run(feeds)

@@ -11,14 +11,15 @@ from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lower.matmul import require_float
 from ascend_ep.compiler.lower.windows import (
     Window,
-    explicit_pads,
     kernel_shape,
+    placed,
     spatial_ints,
-    split_padding,
     window_of,
+    windows,
 )
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
-from ascend_ep.opdef.dims import max_, static
+from ascend_ep.graph import sliding
+from ascend_ep.opdef.dims import static
 from ascend_ep.plan.kernel_params import CONV, CONV_FLOATS
 from ascend_ep.runtime._rt import lib
 
@@ -75,29 +76,13 @@ def lower_conv(node: NodeView, b: PlanBuilder) -> None:
     b.emit("conv", ins, [b.out(needed(node.outputs, 0))], _arguments(group, window, False), FLOATS)
 
 
-def _transposed_window(node: NodeView, x: Operand, out: Sequence[Dim], kernel: Sequence[int]) -> Window:
+def _transposed_window(node: NodeView, x: Operand, kernel: Sequence[int]) -> Window:
     """The window of a ConvTranspose; its padding is cut from the output."""
-    count = len(kernel)
-    strides, dilations = spatial_ints(node, "strides", count), spatial_ints(node, "dilations", count)
+    count, parts = len(kernel), windows(node, kernel)
     extra = spatial_ints(node, "output_padding", count, least=0)
-    auto = node.attr("auto_pad", "NOTSET")
-    before: tuple[Dim, ...]
-    after: tuple[Dim, ...]
-    if auto in ("SAME_UPPER", "SAME_LOWER") or node.has_attr("output_shape"):
-        full = [
-            stride * (dim - 1) + pad + (size - 1) * dilation + 1
-            for stride, dim, pad, size, dilation in zip(
-                strides, x.dims[2:], extra, kernel, dilations, strict=True
-            )
-        ]
-        total = [max_(0, f - o) for f, o in zip(full, out, strict=True)]
-        # With output_shape the odd one goes to the front unless SAME_UPPER says otherwise.
-        before, after = split_padding(total, "SAME_UPPER" if auto == "SAME_UPPER" else "SAME_LOWER")
-    elif auto == "VALID":
-        before = after = (0,) * count
-    else:
-        before, after = explicit_pads(node, count)
-    return Window(tuple(kernel), strides, dilations, before, after)
+    sizes = [None] * count if not node.has_attr("output_shape") else list(node.attr("output_shape"))[-count:]
+    axes = list(zip(x.dims[2:], parts, extra, sizes, strict=True))
+    return placed(parts, lambda: [sliding.transposed(*axis) for axis in axes])
 
 
 def _transposed_weights(b: PlanBuilder, w: Operand, group: int, kernel: Sequence[int]) -> Ref:
@@ -125,6 +110,6 @@ def lower_conv_transpose(node: NodeView, b: PlanBuilder) -> None:
     group = _group(node, w.dims[0])
     out = needed(node.outputs, 0)
     kernel = kernel_shape(node, w.dims[2:])
-    window = _transposed_window(node, x, out.dims[2:], kernel)
+    window = _transposed_window(node, x, kernel)
     ins = [b.ref(x), _transposed_weights(b, w, group, kernel), None if bias is None else b.ref(bias)]
     b.emit("conv", ins, [b.out(out)], _arguments(group, window, True), FLOATS)

@@ -11,7 +11,7 @@ from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lower.elementwise import Program, emit_program, power
 from ascend_ep.compiler.lower.indexing import not_from_the_end
 from ascend_ep.compiler.lower.matmul import require_float
-from ascend_ep.compiler.lower.pooling import pool_window
+from ascend_ep.compiler.lower.pooling import cropped, pool_window
 from ascend_ep.compiler.lower.reduction import OPS
 from ascend_ep.compiler.lowering import Dim, NodeView, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.opdef.dims import max_, product
@@ -52,9 +52,10 @@ def lower_lp_pool(node: NodeView, b: PlanBuilder) -> None:
     """LpPool: the average over a window that counts its padding, times its taps, is the sum."""
     source, target = needed(node.inputs, 0), needed(node.outputs, 0)
     require_float(source)
-    window, p = pool_window(node, source), _order(node)
+    p = _order(node)
+    x, window = cropped(node, b, b.ref(source), pool_window(node, source))
     axes: list[tuple[Dim, ...]] = []
-    spatial = zip(source.dims[2:], target.dims[2:], strict=True)
+    spatial = zip(x.dims[2:], target.dims[2:], strict=True)
     for i, (length, out) in enumerate(spatial):
         kernel, stride, dilation = window.kernel[i], window.stride[i], window.dilation[i]
         reach = (out - 1) * stride + (kernel - 1) * dilation + 1  # of all windows, those of ceil_mode too
@@ -63,7 +64,7 @@ def lower_lp_pool(node: NodeView, b: PlanBuilder) -> None:
             POOL_AXIS.pack(kernel=kernel, stride=stride, dilation=dilation, before=before, after=after)
         )
     means = b.temp(source.dtype, target.dims)
-    b.emit("average_pool", [powers(b, b.ref(source), p)], [means], POOL.pack(*axes, mode=COUNT_PADDING))
+    b.emit("average_pool", [powers(b, x, p)], [means], POOL.pack(*axes, mode=COUNT_PADDING))
     program = Program()
     sums = program.input(means, means.dtype) * float(math.prod(window.kernel))
     program.output(_root(program, sums, p), target.dtype)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ascend_ep.compiler.lowering import Dim, NodeView, Unsupported
-from ascend_ep.opdef.dims import floordiv, max_, static
+from ascend_ep.graph import sliding
+from ascend_ep.opdef.dims import static
 from ascend_ep.plan.kernel_params import CONV_AXIS
 
 
@@ -42,33 +43,33 @@ def explicit_pads(node: NodeView, count: int) -> tuple[tuple[int, ...], tuple[in
     return pads[:count], pads[count:]
 
 
-def split_padding(total: Sequence[Dim], auto: str) -> tuple[tuple[Dim, ...], tuple[Dim, ...]]:
-    """SAME padding as (before, after): the odd one goes to the end with SAME_UPPER."""
-    small = tuple(floordiv(t, 2) for t in total)
-    large = tuple(t - s for t, s in zip(total, small, strict=True))
-    return (small, large) if auto == "SAME_UPPER" else (large, small)
+def windows(node: NodeView, kernel: Sequence[int]) -> list[sliding.Window]:
+    """The node's windows, one for each spatial axis."""
+    count = len(kernel)
+    strides, dilations = spatial_ints(node, "strides", count), spatial_ints(node, "dilations", count)
+    parts = zip(kernel, strides, dilations, *explicit_pads(node, count), strict=True)
+    return [sliding.Window(*part, node.attr("auto_pad", "NOTSET")) for part in parts]
+
+
+def placed(parts: Sequence[sliding.Window], places: Callable[[], list[sliding.Places]]) -> Window:
+    """The windows at their places."""
+    try:
+        found = places()
+    except sliding.Misfit as misfit:
+        raise Unsupported(str(misfit)) from None
+    return Window(
+        tuple(w.kernel for w in parts),
+        tuple(w.stride for w in parts),
+        tuple(w.dilation for w in parts),
+        tuple(p.before for p in found),
+        tuple(p.after for p in found),
+    )
 
 
 def window_of(node: NodeView, dims: Sequence[Dim], kernel: Sequence[int]) -> Window:
-    """The window over spatial `dims`, auto_pad resolved."""
-    count = len(dims)
-    strides, dilations = spatial_ints(node, "strides", count), spatial_ints(node, "dilations", count)
-    auto = node.attr("auto_pad", "NOTSET")
-    before: tuple[Dim, ...]
-    after: tuple[Dim, ...]
-    if auto == "NOTSET":
-        before, after = explicit_pads(node, count)
-    elif auto == "VALID":
-        before = after = (0,) * count
-    elif auto in ("SAME_UPPER", "SAME_LOWER"):
-        total = [
-            max_(0, (floordiv(dim + (stride - 1), stride) - 1) * stride + (size - 1) * dilation + 1 - dim)
-            for dim, size, stride, dilation in zip(dims, kernel, strides, dilations, strict=True)
-        ]
-        before, after = split_padding(total, auto)
-    else:
-        raise Unsupported(f"its auto_pad {auto!r} is unknown")
-    return Window(tuple(kernel), strides, dilations, before, after)
+    """The window of a convolution over spatial `dims`, auto_pad resolved."""
+    parts = windows(node, kernel)
+    return placed(parts, lambda: [sliding.convolved(d, w) for d, w in zip(dims, parts, strict=True)])
 
 
 def kernel_shape(node: NodeView, dims: Sequence[Dim]) -> tuple[int, ...]:

@@ -7,25 +7,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from ascend_ep.frameworks.torch.equivalent_arguments import Attributes, of_windows
+from ascend_ep.graph import sliding
 
 
-def _pads(x: Any, sizes: Sequence[int], a: Attributes, fill: float) -> Any:
-    """x with the elements around it that a convolution or a pool has."""
+def _sliding(sizes: Sequence[int], a: Attributes) -> list[sliding.Window]:
+    strides, dilations, pads = of_windows(a, len(sizes))
+    parts = zip(sizes, strides, dilations, pads[: len(sizes)], pads[len(sizes) :], strict=True)
+    return [sliding.Window(*part, a.get("auto_pad", "NOTSET")) for part in parts]
+
+
+def _padded(x: Any, edges: Sequence[tuple[Any, Any]], fill: float) -> Any:
+    """x with so many elements more, or fewer, before and behind each axis of the image."""
     import torch
 
-    count = len(sizes)
-    strides, dilations, pads = of_windows(a, count)
-    mode = a.get("auto_pad", "NOTSET")
-    if mode == "VALID":
-        pads = [0] * (2 * count)
-    elif mode.startswith("SAME"):
-        for i, size in enumerate(x.shape[2:]):
-            span = dilations[i] * (sizes[i] - 1) + 1
-            total = max(0, (-(-size // strides[i]) - 1) * strides[i] + span - size)
-            first = total // 2 if mode == "SAME_UPPER" else total - total // 2
-            pads[i], pads[count + i] = first, total - first
-    both = [p for i in reversed(range(count)) for p in (pads[i], pads[count + i])]
-    return torch.nn.functional.pad(x, both, value=fill)
+    return torch.nn.functional.pad(x, [edge for both in reversed(edges) for edge in both], value=fill)
 
 
 def convolved(x: Any, w: Any, b: Any, *, a: Attributes) -> Any:
@@ -34,7 +29,9 @@ def convolved(x: Any, w: Any, b: Any, *, a: Attributes) -> Any:
     count = x.dim() - 2
     function = getattr(torch.nn.functional, f"conv{count}d")
     strides, dilations, _ = of_windows(a, count)
-    padded = _pads(x, w.shape[2:], a, 0.0)
+    parts = zip(x.shape[2:], _sliding(w.shape[2:], a), strict=True)
+    places = [sliding.convolved(int(size), window) for size, window in parts]
+    padded = _padded(x, [(p.before, p.after) for p in places], 0.0)
     return function(padded, w, b, tuple(strides), 0, tuple(dilations), a.get("group", 1))
 
 
@@ -42,45 +39,33 @@ def convolved_back(x: Any, w: Any, b: Any, *, a: Attributes) -> Any:
     import torch
 
     count = x.dim() - 2
-    strides, dilations, pads = of_windows(a, count)
+    strides, dilations, _ = of_windows(a, count)
     more = list(a.get("output_padding") or [0] * count)
-    auto, sizes = a.get("auto_pad", "NOTSET"), list(a.get("output_shape") or ())
-    if auto == "VALID":
-        pads = [0] * (2 * count)
-    if not sizes and auto.startswith("SAME"):
-        sizes = [n * stride for n, stride in zip(x.shape[2:], strides, strict=True)]
-    for i in range(count if sizes else 0):  # padding that the output's shape decides
-        whole: int = strides[i] * (x.shape[2 + i] - 1) + more[i] + (w.shape[2 + i] - 1) * dilations[i] + 1
-        total = whole - sizes[i - count]
-        half = max(total, 0) // 2  # what the output has beyond it is all behind
-        first = half if auto == "SAME_UPPER" else max(total, 0) - half
-        pads[i], pads[count + i] = first, total - first
+    sizes = list(a.get("output_shape") or [None] * count)[-count:]
+    parts = zip(x.shape[2:], _sliding(w.shape[2:], a), more, sizes, strict=True)
+    places = [sliding.transposed(int(n), window, m, size) for n, window, m, size in parts]
     function = getattr(torch.nn.functional, f"conv_transpose{count}d")
     made = function(x, w, b, tuple(strides), 0, 0, a.get("group", 1), tuple(dilations))
     # what is beyond the whole result is 0, and the bias
-    edges = [e for i in reversed(range(count)) for e in (-pads[i], more[i] - pads[count + i])]
-    made = torch.nn.functional.pad(made if b is None else made - b.reshape(-1, *[1] * count), edges)
+    edges = [(-p.before, m - p.after) for p, m in zip(places, more, strict=True)]
+    made = _padded(made if b is None else made - b.reshape(-1, *[1] * count), edges, 0.0)
     return made if b is None else made + b.reshape(-1, *[1] * count)
 
 
 def _windows(x: Any, a: Attributes, fill: float, beyond: float | None = None) -> Any:
     """The windows of a pool along a new last axis: [N, C, ..., elements of a window]. beyond: what lies
-    behind the padding, where a last window in ceil_mode reaches it."""
-    import torch
-
-    sizes = a["kernel_shape"]
-    count = len(sizes)
-    strides, dilations, pads = of_windows(a, count)
-    lengths, windows = x.shape[2:], _pads(x, sizes, a, fill)
-    for i, size in enumerate(sizes):
-        span, whole = dilations[i] * (size - 1) + 1, windows.shape[2 + i]
-        if a.get("ceil_mode", 0):
-            steps = -(-(whole - span) // strides[i])
-            steps -= steps * strides[i] >= lengths[i] + pads[i]  # one that begins behind the last element
-            edges = [0, 0] * (windows.dim() - 3 - i) + [0, max(steps * strides[i] + span - whole, 0)]
-            windows = torch.nn.functional.pad(windows, edges, value=fill if beyond is None else beyond)
-        windows = windows.unfold(2 + i, span, strides[i])[..., :: dilations[i]]
-    return windows.flatten(-count)
+    behind the padding, where a last window reaches it."""
+    parts = _sliding(a["kernel_shape"], a)
+    around, further = [], []
+    for size, w in zip(x.shape[2:], parts, strict=True):
+        places = sliding.pooled(int(size), w, bool(a.get("ceil_mode", 0)))
+        reach = (places.count - 1) * w.stride + w.extent - places.before - int(size)
+        around.append((places.before, min(reach, places.after)))
+        further.append((0, max(reach - places.after, 0)))
+    windows = _padded(_padded(x, around, fill), further, fill if beyond is None else beyond)
+    for i, w in enumerate(parts):
+        windows = windows.unfold(2 + i, w.extent, w.stride)[..., :: w.dilation]
+    return windows.flatten(-len(parts))
 
 
 def averaged(x: Any, *, a: Attributes) -> Any:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from ascend_ep.graph.facts import Fact
 from ascend_ep.graph.shapes.rule import Call, infers
-from ascend_ep.graph.shapes.windows import slid, window
+from ascend_ep.graph.shapes.windows import counted, slid, window, windows
+from ascend_ep.graph.sliding import transposed
 from ascend_ep.opdef.dims import Dim, floordiv, product
 
 
@@ -53,17 +54,9 @@ def infer_conv_transpose(call: Call) -> Fact:
     kernel = _kernel(call, w[2:])
     if kernel is None:
         return Fact(dims=[*dims, *call.fresh_dims(0, len(x))[2:]])
-    strides, dilations = window(call, "strides", count, 1), window(call, "dilations", count, 1)
     extra = window(call, "output_padding", count, 0)
-    auto = call.attr("auto_pad", "NOTSET")
-    pads = [int(p) for p in call.attr("pads") or [0] * (2 * count)]
-    for i in range(count):
-        if auto in ("SAME_UPPER", "SAME_LOWER"):
-            dims.append(x[2 + i] * strides[i])
-            continue
-        padding = 0 if auto == "VALID" else pads[i] + pads[i + count]
-        dims.append((x[2 + i] - 1) * strides[i] + (extra[i] + (kernel[i] - 1) * dilations[i] + 1 - padding))
-    return Fact(dims=dims)
+    parts = list(zip(x[2:], windows(call, kernel), extra, strict=True))
+    return Fact(dims=[*dims, *counted(call, lambda: [transposed(d, w, e, None) for d, w, e in parts])])
 
 
 @infers("Col2Im")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from ascend_ep.graph import sliding
 from ascend_ep.graph.facts import Fact
 from ascend_ep.graph.shapes.rule import Call, infers
-from ascend_ep.graph.shapes.windows import slid, window
+from ascend_ep.graph.shapes.windows import counted, window, windows
 
 
 @infers("MaxPool", "AveragePool", "LpPool")
 def infer_pool(call: Call) -> list[Fact]:
     x = call.dims(0)
     kernel = window(call, "kernel_shape", len(x) - 2, 1)
-    dims = [*x[:2], *slid(call, x[2:], kernel, bool(call.attr("ceil_mode", 0)))]
+    maxima = call.node.op_type == "MaxPool"
+    ceil_mode, parts = bool(call.attr("ceil_mode", 0)), zip(x[2:], windows(call, kernel), strict=True)
+    dims = [*x[:2], *counted(call, lambda: [sliding.pooled(dim, w, ceil_mode, maxima) for dim, w in parts])]
     return [Fact(dims=dims), Fact(7, dims)][: call.n_outputs]
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from ascend_ep.graph import sliding
 from ascend_ep.graph.shapes.rule import Call
-from ascend_ep.opdef.dims import Dim, floordiv, min_
+from ascend_ep.opdef.dims import Dim
 
 
 def window(call: Call, name: str, count: int, default: int) -> list[int]:
@@ -15,34 +16,27 @@ def window(call: Call, name: str, count: int, default: int) -> list[int]:
     return values
 
 
-def slid(call: Call, dims: Sequence[Dim], kernel: Sequence[int], ceil_mode: bool = False) -> list[Dim]:
-    """Spatial dims after a window of `kernel` slides over `dims` with the node's pads, strides, dilations."""
-    count = len(dims)
+def windows(call: Call, kernel: Sequence[int]) -> list[sliding.Window]:
+    """The node's windows, one for each spatial axis."""
+    count = len(kernel)
     strides, dilations = window(call, "strides", count, 1), window(call, "dilations", count, 1)
-    auto = call.attr("auto_pad", "NOTSET")
     pads = [int(p) for p in call.attr("pads") or [0] * (2 * count)]
     if len(pads) != 2 * count or min(pads, default=0) < 0:
         call.fail(f"pads {pads} don't fit {count} spatial dimensions")
-    result: list[Dim] = []
-    for i, dim in enumerate(dims):
-        if auto in ("SAME_UPPER", "SAME_LOWER"):
-            result.append(floordiv(dim + (strides[i] - 1), strides[i]))
-            continue
-        padding = 0 if auto == "VALID" else pads[i] + pads[i + count]
-        extent = (kernel[i] - 1) * dilations[i] + 1
-        room = dim + (padding - extent)
-        if isinstance(room, int) and room < 0:
-            call.fail(f"a window of {extent} is larger than the padded dimension {dim}+{padding}")
-        if not ceil_mode:
-            result.append(floordiv(room, strides[i]) + 1)
-            continue
-        up = floordiv(room + (strides[i] - 1), strides[i]) + 1
-        last = (up - 1) * strides[i]  # a window may not start in the padding after the end
-        if isinstance(last, int) and isinstance(dim, int):
-            result.append(up - 1 if last >= dim + pads[i] and auto == "NOTSET" else up)
-        elif strides[i] + (padding - pads[i]) <= extent or auto == "VALID":
-            result.append(up)
-        else:
-            down = floordiv(dim + (pads[i] + strides[i] - 1), strides[i])
-            result.append(min_(up, down))
-    return result
+    auto = call.attr("auto_pad", "NOTSET")
+    parts = zip(kernel, strides, dilations, pads[:count], pads[count:], strict=True)
+    return [sliding.Window(*part, auto) for part in parts]
+
+
+def counted(call: Call, places: Callable[[], list[sliding.Places]]) -> list[Dim]:
+    """How many windows there are on each axis; fails where they don't fit."""
+    try:
+        return [p.count for p in places()]
+    except sliding.Misfit as misfit:
+        call.fail(str(misfit))
+
+
+def slid(call: Call, dims: Sequence[Dim], kernel: Sequence[int]) -> list[Dim]:
+    """Spatial dims after a window of `kernel` slides over `dims`."""
+    parts = zip(dims, windows(call, kernel), strict=True)
+    return counted(call, lambda: [sliding.convolved(dim, w) for dim, w in parts])

@@ -23,9 +23,10 @@ static pool_note *note_of(const asc_call *call) {
     return call->note;
 }
 
-static int32_t prepare(asc_call *call) {
+static int32_t prepare(asc_call *call, int maxima) {
     pool p;
     int32_t code = ASC_FN(pool_read)(call, 0, &p);
+    if (!code && maxima) code = ASC_FN(pool_see)(call, &p);
     if (code) return code;
     note_of(call)->pool = p;
     double window = (double)p.kernel[DEPTH] * (double)p.kernel[HEIGHT] * (double)p.kernel[WIDTH];
@@ -35,7 +36,7 @@ static int32_t prepare(asc_call *call) {
 }
 
 int32_t ASC_FN(average_pool_prepare)(asc_call *call) {
-    return prepare(call);
+    return prepare(call, 0);
 }
 
 int32_t ASC_FN(max_pool_prepare)(asc_call *call) {
@@ -45,7 +46,7 @@ int32_t ASC_FN(max_pool_prepare)(asc_call *call) {
         ASC_REQUIRE(call, call->n_ints < 1 || !ASC_INTS_AS(asc_pool_params, call)->mode || call->in[0].rank <= 4,
                     "max_pool: storage_order needs one or two axes");
     }
-    return prepare(call);
+    return prepare(call, 1);
 }
 
 /* y[i] = op(y[i], x[i * step]) */

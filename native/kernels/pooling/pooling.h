@@ -22,6 +22,8 @@ typedef struct pool {
 int32_t ASC_FN(pool_read)(const asc_call *call, int channels_last, pool *p);
 /* The same, of a call that runs: with its pointers. */
 pool ASC_FN(pool_at)(const asc_call *call, const pool *found);
+/* Refuses maxima of windows whose taps all lie in the padding, as only an image narrower than a dilation has them. */
+int32_t ASC_FN(pool_see)(const asc_call *call, const pool *p);
 
 /* Taps [first, end) of a window. */
 typedef struct taps {

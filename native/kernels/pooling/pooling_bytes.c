@@ -34,6 +34,7 @@ static int32_t prepare(asc_call *call, int last) {
     pool p = {0};
     int64_t bytes = 0;
     int32_t code = ASC_FN(pool_read)(call, last, &p);
+    if (!code) code = ASC_FN(pool_see)(call, &p);
     if (code || asc_numel(&call->out[0]) == 0) return code;
     note_of(call)->pool = p;
     ASC_REQUIRE(call, p.mode == 0, "max_pool_bytes: the mode is 0");

@@ -28,9 +28,10 @@ static int64_t line_count(const pool *p) {
     return p->batch * p->out[DEPTH] * p->out[HEIGHT];
 }
 
-static int32_t prepare(asc_call *call) {
+static int32_t prepare(asc_call *call, int maxima) {
     pool p;
     int32_t code = ASC_FN(pool_read)(call, 1, &p);
+    if (!code && maxima) code = ASC_FN(pool_see)(call, &p);
     if (code || asc_numel(&call->out[0]) == 0) return code;
     note_of(call)->pool = p;
     double window = (double)p.kernel[DEPTH] * (double)p.kernel[HEIGHT] * (double)p.kernel[WIDTH];
@@ -45,12 +46,12 @@ static int32_t prepare(asc_call *call) {
 }
 
 int32_t ASC_FN(average_pool_last_prepare)(asc_call *call) {
-    return prepare(call);
+    return prepare(call, 0);
 }
 
 int32_t ASC_FN(max_pool_last_prepare)(asc_call *call) {
     ASC_REQUIRE(call, call->n_ints < 1 || !ASC_INTS_AS(asc_pool_params, call)->mode, "max_pool_last: the mode is 0");
-    return prepare(call);
+    return prepare(call, 1);
 }
 
 /* The window of one output: where its first tap inside reads, and how many there are. */

@@ -37,7 +37,10 @@ static int32_t read_axis(const asc_call *call, pool *p, int axis, const asc_pool
                     is_within(v->before, 0) && is_within(v->after, 0),
                 "pool: kernel, stride and dilation are at least 1, pads at least 0");
     ASC_REQUIRE(call, p->in[axis] <= LARGEST && p->out[axis] <= LARGEST, "pool: a spatial axis is too long");
-    ASC_REQUIRE(call, (v->kernel - 1) * v->dilation < p->in[axis] + v->before + v->after || p->out[axis] == 0,
+    /* Divided towards zero, as onnxruntime does, less than a step that is missing is one window, which is cut at the
+     * end; formulas of free sizes are rounded down, to none. */
+    int64_t room = p->in[axis] + v->before + v->after - (v->kernel - 1) * v->dilation - 1;
+    ASC_REQUIRE(call, room >= 0 || room <= -v->stride || p->out[axis] > 0,
                 "pool: a window is larger than the padded input");
     return ASC_OK;
 }
@@ -72,6 +75,18 @@ int32_t ASC_FN(pool_read)(const asc_call *call, int channels_last, pool *p) {
         ASC_REQUIRE(call,
                     asc_mul_ok(p->in_size, p->in[a], &p->in_size) && asc_mul_ok(p->out_size, p->out[a], &p->out_size),
                     "pool: an image is too large");
+    return ASC_OK;
+}
+
+int32_t ASC_FN(pool_see)(const asc_call *call, const pool *p) {
+    if (asc_numel(&call->out[0]) == 0) return ASC_OK;
+    for (int a = 0; a < AXES; a++) {
+        if (p->in[a] >= p->dilation[a]) continue;
+        for (int64_t o = 0; o < p->out[a]; o++) {
+            taps t = ASC_FN(pool_taps)(p, a, o);
+            ASC_REQUIRE(call, t.first < t.end, "pool: a window sees padding alone, whose maximum ONNX doesn't define");
+        }
+    }
     return ASC_OK;
 }
 
