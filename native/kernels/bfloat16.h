@@ -27,6 +27,8 @@ static inline vw vf_round_bf16(vf x) {
 static inline vf vf_load_bf16(const uint16_t *p) {
 #if defined(__AVX512F__)
     return (vf)_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i_u *)p)), 16);
+#elif defined(__AVX2__)
+    return (vf)_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i_u *)p)), 16);
 #else
     vs half;
     memcpy(&half, p, sizeof half);
@@ -39,6 +41,9 @@ static inline void vf_store_bf16(uint16_t *p, vf v) {
     __m256bh half = _mm512_cvtneps_pbh((__m512)v);
 #elif defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)
     bfloat16x4_t half = vcvt_bf16_f32((float32x4_t)v);
+#elif defined(__AVX2__) && ASC_VF == 8
+    __m256i wide = (__m256i)vf_round_bf16(v);
+    __m128i half = _mm_packus_epi32(_mm256_castsi256_si128(wide), _mm256_extracti128_si256(wide, 1));
 #else
     vs half = __builtin_convertvector(vf_round_bf16(v), vs);
 #endif

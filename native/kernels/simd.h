@@ -10,7 +10,7 @@
 
 #include "isa.h"
 
-#if defined(__AVX512F__)
+#if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
@@ -82,6 +82,9 @@ static inline void finish_streams(void) {
 static inline vf vf_load_tail(const float *p, int64_t n, float fill) {
 #if defined(__AVX512F__)
     return (vf)_mm512_mask_loadu_ps(_mm512_set1_ps(fill), (__mmask16)((1u << n) - 1), p);
+#elif defined(__AVX2__)
+    __m256i lanes = (__m256i)(vi_iota() < vi_set((int32_t)n));
+    return (vf)_mm256_blendv_ps(_mm256_set1_ps(fill), _mm256_maskload_ps(p, lanes), (__m256)lanes);
 #else
     float lanes[ASC_VF];
     for (int i = 0; i < ASC_VF; i++) lanes[i] = i < n ? p[i] : fill;
@@ -91,6 +94,20 @@ static inline vf vf_load_tail(const float *p, int64_t n, float fill) {
 static inline void vf_store_tail(float *p, vf v, int64_t n) {
 #if defined(__AVX512F__)
     _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), (__m512)v);
+#elif defined(__AVX2__)
+    /* By halves: a masked store is slow in some CPUs, and memcpy of any length is a call. */
+    __m128 left = _mm256_castps256_ps128((__m256)v);
+    if (n & 4) {
+        _mm_storeu_ps(p, left);
+        left = _mm256_extractf128_ps((__m256)v, 1);
+        p += 4;
+    }
+    if (n & 2) {
+        _mm_storel_pi((__m64 *)p, left);
+        left = _mm_movehl_ps(left, left);
+        p += 2;
+    }
+    if (n & 1) _mm_store_ss(p, left);
 #else
     float lanes[ASC_VF];
     vf_store(lanes, v);
@@ -151,11 +168,15 @@ static inline vf vf_sealed(vf x) {
     return x;
 }
 
-/* a < b ? a : b, lane by lane: b when either is NaN. So a constant first lets NaN of b through.
- * The loops become one instruction; under AVX-512 GCC would fold them into compare and blend. */
+/* a < b ? a : b, lane by lane: b when either is NaN. So a constant first lets NaN of b through. On x86 the instruction
+ * is named: of a loop over lanes GCC makes it only where nothing else is done with them. */
 static inline vf vf_min(vf a, vf b) {
 #if defined(__AVX512F__)
     return (vf)_mm512_min_ps((__m512)a, (__m512)b);
+#elif defined(__AVX2__)
+    return (vf)_mm256_min_ps((__m256)a, (__m256)b);
+#elif defined(__SSE4_1__)
+    return (vf)_mm_min_ps((__m128)a, (__m128)b);
 #else
     for (int i = 0; i < ASC_VF; i++) a[i] = a[i] < b[i] ? a[i] : b[i];
     return a;
@@ -164,18 +185,34 @@ static inline vf vf_min(vf a, vf b) {
 static inline vf vf_max(vf a, vf b) {
 #if defined(__AVX512F__)
     return (vf)_mm512_max_ps((__m512)a, (__m512)b);
+#elif defined(__AVX2__)
+    return (vf)_mm256_max_ps((__m256)a, (__m256)b);
+#elif defined(__SSE4_1__)
+    return (vf)_mm_max_ps((__m128)a, (__m128)b);
 #else
     for (int i = 0; i < ASC_VF; i++) a[i] = a[i] > b[i] ? a[i] : b[i];
     return a;
 #endif
 }
 static inline vd vd_min(vd a, vd b) {
+#if defined(__AVX2__) && ASC_VD == 4
+    return (vd)_mm256_min_pd((__m256d)a, (__m256d)b);
+#elif defined(__SSE4_1__) && ASC_VD == 2
+    return (vd)_mm_min_pd((__m128d)a, (__m128d)b);
+#else
     for (int i = 0; i < ASC_VD; i++) a[i] = a[i] < b[i] ? a[i] : b[i];
     return a;
+#endif
 }
 static inline vd vd_max(vd a, vd b) {
+#if defined(__AVX2__) && ASC_VD == 4
+    return (vd)_mm256_max_pd((__m256d)a, (__m256d)b);
+#elif defined(__SSE4_1__) && ASC_VD == 2
+    return (vd)_mm_max_pd((__m128d)a, (__m128d)b);
+#else
     for (int i = 0; i < ASC_VD; i++) a[i] = a[i] > b[i] ? a[i] : b[i];
     return a;
+#endif
 }
 /* The greater, or the less, of two; b when they are equal; NaN when either is NaN. */
 static inline vf vf_greater(vf a, vf b) {
@@ -201,16 +238,34 @@ static inline vd vd_less(vd a, vd b) {
     return vd_select(a != a, a, vd_min(a, b));
 }
 static inline vf vf_round(vf a) { /* half to even */
+#if defined(__AVX2__) && ASC_VF == 8
+    return (vf)_mm256_round_ps((__m256)a, _MM_FROUND_RINT);
+#elif defined(__SSE4_1__) && ASC_VF == 4
+    return (vf)_mm_round_ps((__m128)a, _MM_FROUND_RINT);
+#else
     for (int i = 0; i < ASC_VF; i++) a[i] = __builtin_rintf(a[i]);
     return a;
+#endif
 }
 static inline vf vf_sqrt(vf a) {
+#if defined(__AVX2__) && ASC_VF == 8
+    return (vf)_mm256_sqrt_ps((__m256)a);
+#elif defined(__SSE4_1__) && ASC_VF == 4
+    return (vf)_mm_sqrt_ps((__m128)a);
+#else
     for (int i = 0; i < ASC_VF; i++) a[i] = __builtin_sqrtf(a[i]);
     return a;
+#endif
 }
 static inline vd vd_sqrt(vd a) {
+#if defined(__AVX2__) && ASC_VD == 4
+    return (vd)_mm256_sqrt_pd((__m256d)a);
+#elif defined(__SSE4_1__) && ASC_VD == 2
+    return (vd)_mm_sqrt_pd((__m128d)a);
+#else
     for (int i = 0; i < ASC_VD; i++) a[i] = __builtin_sqrt(a[i]);
     return a;
+#endif
 }
 static inline vf vf_abs(vf a) {
     return (vf)((vi)a & 0x7fffffff);
@@ -241,6 +296,8 @@ static inline void vd_store_f32(float *p, vd v) {
 static inline int vi_any(vi mask) {
 #if defined(__AVX512F__)
     return _mm512_test_epi32_mask((__m512i)mask, (__m512i)mask) != 0;
+#elif defined(__AVX2__)
+    return !_mm256_testz_si256((__m256i)mask, (__m256i)mask);
 #else
     vl wide = (vl)mask;
     int64_t any = 0;

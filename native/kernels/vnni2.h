@@ -26,6 +26,21 @@ static inline vf vnni2_second(vf pair) {
     return (vf)((vi)pair & vi_set(INT32_C(-65536)));
 }
 
+#if ASC_VF == 8
+/* The first or the second element of every lane's pair. The mask is read from memory and the pair kept in a vector: a
+ * tile's sums and operands leave no register for the mask, and sums that don't stay in registers cost twice the time.
+ */
+static inline vf vnni2_half(vf pair, int first) {
+    static const vi seconds = {-65536, -65536, -65536, -65536, -65536, -65536, -65536, -65536};
+    if (first) {
+        __asm__("" : "+x"(pair));
+        return vnni2_first(pair);
+    }
+    __asm__("vandps %1, %0, %0" : "+x"(pair) : "m"(seconds));
+    return pair;
+}
+#endif
+
 static inline vf vnni2_multiply(vf left, vf right, vf sum) {
 #if defined(__AVX512BF16__)
     return (vf)_mm512_dpbf16_ps((__m512)sum, (__m512bh)left, (__m512bh)right);
@@ -94,6 +109,12 @@ static inline void vnni2_from(const float *x, int64_t n, float *out) {
 #if defined(__AVX512BF16__)
     for (; i + 32 <= n; i += 32) {
         __m512bh both = _mm512_cvtne2ps_pbh((__m512)vf_load(x + i + 16), (__m512)vf_load(x + i));
+        memcpy(out + i / 2, &both, sizeof both);
+    }
+#elif defined(__AVX2__) && ASC_VF == 8
+    for (; i + 16 <= n; i += 16) {
+        vw low = vf_round_bf16(vf_load(x + i)), high = vf_round_bf16(vf_load(x + i + 8));
+        __m256i both = _mm256_permute4x64_epi64(_mm256_packus_epi32((__m256i)low, (__m256i)high), 0xd8);
         memcpy(out + i / 2, &both, sizeof both);
     }
 #elif defined(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)

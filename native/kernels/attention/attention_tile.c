@@ -48,32 +48,61 @@ static inline __attribute__((always_inline)) void weigh(const score_tile *t, flo
         k++, q += LANES;                                                                                              \
     } while (0)
 
+#if ASC_VF == 8
+/* The same of pairs, the second elements before the first (vnni2_half). */
+#define LINE_OF_PAIRS(rows, vectors)                                                  \
+    do {                                                                              \
+        _Pragma("GCC unroll 2") for (int first = 0; first < 2; first++) {             \
+            vf right[vectors];                                                        \
+            __asm__("" : "+r"(k), "+r"(q));                                           \
+            _Pragma("GCC unroll 2") for (int v = 0; v < vectors; v++) right[v] =      \
+                vnni2_half(vf_load(q + v * ASC_VF), first);                           \
+            _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++) {                 \
+                vf key = vnni2_half(vnni2_broadcast(k + i * step), first);            \
+                _Pragma("GCC unroll 2") for (int v = 0; v < vectors; v++) sum[i][v] = \
+                    vf_fma(key, right[v], sum[i][v]);                                 \
+            }                                                                         \
+        }                                                                             \
+        k++, q += LANES;                                                              \
+    } while (0)
+#define LINE_OF(kind, broadcast, multiply, rows, vectors) \
+    do {                                                  \
+        if (kind##_by_halves)                             \
+            LINE_OF_PAIRS(rows, vectors);                 \
+        else                                              \
+            LINE(broadcast, multiply, rows, vectors);     \
+    } while (0)
+#else
+#define LINE_OF(kind, broadcast, multiply, rows, vectors) LINE(broadcast, multiply, rows, vectors)
+#endif
+
 /* Constant `rows` and `vectors` make the loops vanish and keep `sum` in registers. */
-#define TILE(kind, broadcast, multiply, rows, vectors)                                                            \
-    static void kind##_##rows##x##vectors(const score_tile *t) {                                                  \
-        const float *k = t->k, *q = t->q;                                                                         \
-        const int64_t step = t->k_step;                                                                           \
-        float *scores = t->scores;                                                                                \
-        vf sum[rows][vectors];                                                                                    \
-        _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++)                                                   \
-            _Pragma("GCC unroll 2") for (int v = 0; v < vectors; v++) sum[i][v] = (vf){0};                        \
-        int64_t line = t->lines;                                                                                  \
-        if (kind##_overlap)                                                                                       \
-            for (float *at = t->pending; at < t->pending_end; at += LANES, line -= LINES) {                       \
-                weigh(t, at, vectors);                                                                            \
-                _Pragma("GCC unroll 4") for (int i = 0; i < LINES; i++) LINE(broadcast, multiply, rows, vectors); \
-            }                                                                                                     \
-        for (; line >= LINES; line -= LINES)                                                                      \
-            _Pragma("GCC unroll 4") for (int i = 0; i < LINES; i++) LINE(broadcast, multiply, rows, vectors);     \
-        for (; line > 0; line--) LINE(broadcast, multiply, rows, vectors);                                        \
-        _Pragma("GCC unroll 2") for (int v = 0; v < vectors; v++) {                                               \
-            vf largest = t->largest[v];                                                                           \
-            _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++) {                                             \
-                vf_store(scores + i * LANES + v * ASC_VF, sum[i][v]);                                             \
-                largest = vf_max(sum[i][v], largest);                                                             \
-            }                                                                                                     \
-            t->largest[v] = largest;                                                                              \
-        }                                                                                                         \
+#define TILE(kind, broadcast, multiply, rows, vectors)                                                                 \
+    static void kind##_##rows##x##vectors(const score_tile *t) {                                                       \
+        const float *k = t->k, *q = t->q;                                                                              \
+        const int64_t step = t->k_step;                                                                                \
+        float *scores = t->scores;                                                                                     \
+        vf sum[rows][vectors];                                                                                         \
+        _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++)                                                        \
+            _Pragma("GCC unroll 2") for (int v = 0; v < vectors; v++) sum[i][v] = (vf){0};                             \
+        int64_t line = t->lines;                                                                                       \
+        if (kind##_overlap)                                                                                            \
+            for (float *at = t->pending; at < t->pending_end; at += LANES, line -= LINES) {                            \
+                weigh(t, at, vectors);                                                                                 \
+                _Pragma("GCC unroll 4") for (int i = 0; i < LINES; i++)                                                \
+                    LINE_OF(kind, broadcast, multiply, rows, vectors);                                                 \
+            }                                                                                                          \
+        for (; line >= LINES; line -= LINES)                                                                           \
+            _Pragma("GCC unroll 4") for (int i = 0; i < LINES; i++) LINE_OF(kind, broadcast, multiply, rows, vectors); \
+        for (; line > 0; line--) LINE_OF(kind, broadcast, multiply, rows, vectors);                                    \
+        _Pragma("GCC unroll 2") for (int v = 0; v < vectors; v++) {                                                    \
+            vf largest = t->largest[v];                                                                                \
+            _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++) {                                                  \
+                vf_store(scores + i * LANES + v * ASC_VF, sum[i][v]);                                                  \
+                largest = vf_max(sum[i][v], largest);                                                                  \
+            }                                                                                                          \
+            t->largest[v] = largest;                                                                                   \
+        }                                                                                                              \
     }
 
 #define PAIR(kind, broadcast, multiply, rows) \
@@ -98,7 +127,7 @@ static inline __attribute__((always_inline)) void weigh(const score_tile *t, flo
 #define HEIGHTS(each, ...) each(__VA_ARGS__, 1) each(__VA_ARGS__, 2) each(__VA_ARGS__, 3) each(__VA_ARGS__, 4)
 #endif
 
-enum { floats_overlap = ATTENTION_OVERLAPS, pairs_overlap = 0 };
+enum { floats_overlap = ATTENTION_OVERLAPS, pairs_overlap = 0, floats_by_halves = 0, pairs_by_halves = 1 };
 
 static inline vf floats_broadcast(const float *p) {
     return vf_set(*p);

@@ -3,7 +3,9 @@
  *   CONV_BROADCAST(p)               what one pixel reads at p, in every lane
  *   CONV_MULTIPLY(left, right, sum) sum plus the products of the lanes
  *   CONV_MULTIPLY_LANE(four, lane, right, sum) the same with what four[lane] is of a pixel, where ASC_BY_LANE
- *   CONV_TILE_RUN                   the function's name
+ *   CONV_HALF(pair, first)          if defined, what is read is a pair, and this the first or the second of each
+ * lane's: the seconds are multiplied before the firsts, so that a tile's registers suffice CONV_TILE_RUN the function's
+ * name
  */
 #include <math.h>
 
@@ -89,6 +91,21 @@ static inline __attribute__((always_inline)) void multiply(const conv_tile *t, i
         }
 #endif
         for (; k > 0; k--, w += GEMM_PANEL) {
+#if defined(CONV_HALF)
+            _Pragma("GCC unroll 2") for (int half = 0; half < 2; half++) {
+                vf right[2];
+                OPAQUE(first); /* read anew: kept, pairs would need registers that the sums take */
+                OPAQUE(w);
+                _Pragma("GCC unroll 2") for (int v = 0; v < vectors; v++) right[v] =
+                    CONV_HALF(vf_load(w + v * ASC_VF), half);
+                _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++) {
+                    const float *x = i < HALF ? first : second;
+                    vf left = CONV_HALF(CONV_BROADCAST(pixel_at(x, one, three, five, i % HALF)), half);
+                    _Pragma("GCC unroll 2") for (int v = 0; v < vectors; v++) s->of[i][v] =
+                        vf_fma(left, right[v], s->of[i][v]);
+                }
+            }
+#else
             vf right[2];
             OPAQUE(first);
             if (rows > HALF) OPAQUE(second);
@@ -99,6 +116,7 @@ static inline __attribute__((always_inline)) void multiply(const conv_tile *t, i
                 _Pragma("GCC unroll 2") for (int v = 0; v < vectors; v++) s->of[i][v] =
                     CONV_MULTIPLY(left, right[v], s->of[i][v]);
             }
+#endif
             first++;
             second++;
             __builtin_prefetch((const void *)ahead, 0, 2);

@@ -5,6 +5,8 @@
  *   GEMM_BROADCAST(p)              one element of A in every lane
  *   GEMM_MULTIPLY(left, right, sum) sum plus the products of the lanes
  *   GEMM_MULTIPLY_LANE(four, lane, right, sum) the same with the element that four[lane] is of A, where ASC_BY_LANE
+ *   GEMM_HALF(pair, first)         if defined, an element is a pair, and this the first or the second of each lane's:
+ *                                  the seconds are multiplied before the firsts, so that a tile's registers suffice
  *   GEMM_BLOCKS(t, rows, vectors)  if defined: runs the tile in a way of its own, if it has one; whether it did
  *   GEMM_GELU                      the activation of tiles that end with one (epilogue.h)
  *   GEMM_TILE_RUN                  the function's name
@@ -50,6 +52,27 @@
             GEMM_MULTIPLY(left, right[v], sum[i][v]);                         \
     }
 
+#if defined(GEMM_HALF)
+/* Read anew for each half: kept, pairs would need registers that the sums take. */
+#define STEP(rows, vectors)                                                                           \
+    do {                                                                                              \
+        _Pragma("GCC unroll 2") for (int first = 0; first < 2; first++) {                             \
+            vf right[vectors];                                                                        \
+            __asm__("" : "+r"(a), "+r"(b));                                                           \
+            _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++) right[v] =                      \
+                GEMM_HALF(GEMM_LOAD(b + v / PER_PANEL * panel + v % PER_PANEL * GEMM_VECTOR), first); \
+            _Pragma("GCC unroll 16") for (int i = 0; i < rows; i++) {                                 \
+                vf left = GEMM_HALF(GEMM_BROADCAST(a + i), first);                                    \
+                _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++) sum[i][v] =                 \
+                    vf_fma(left, right[v], sum[i][v]);                                                \
+            }                                                                                         \
+        }                                                                                             \
+        __builtin_prefetch(fetch, 0, 2);                                                              \
+        fetch += fetch_step;                                                                          \
+        a += a_step;                                                                                  \
+        b += b_step;                                                                                  \
+    } while (0)
+#else
 #define STEP(rows, vectors)                                                     \
     do {                                                                        \
         vf right[vectors];                                                      \
@@ -61,6 +84,7 @@
         a += a_step;                                                            \
         b += b_step;                                                            \
     } while (0)
+#endif
 
 #if !defined(GEMM_BLOCKS)
 #define GEMM_BLOCKS(t, rows, vectors) 0

@@ -52,6 +52,18 @@ ALWAYS vi multiply(vi sum, vi a, operand b) {
 }
 #endif
 
+#if defined(__AVX2__) && !defined(__AVX512F__)
+/* The even or the odd bytes of each lane as pairs of 16 bits. The mask is read from memory, since the sums leave no
+ * register for it. */
+ALWAYS vi bytes_of(vi four, int even) {
+    static const vi mask = {0x00ff00ff, 0x00ff00ff, 0x00ff00ff, 0x00ff00ff,
+                            0x00ff00ff, 0x00ff00ff, 0x00ff00ff, 0x00ff00ff};
+    if (!even) return (vi)_mm256_srli_epi16((__m256i)four, 8);
+    __asm__("vpand %1, %0, %0" : "+x"(four) : "m"(mask));
+    return four;
+}
+#endif
+
 ALWAYS vi load_vnni4(const int8_t *p) {
     vi v;
     memcpy(&v, p, sizeof v);
@@ -73,6 +85,23 @@ ALWAYS void tile(const qgemm *g, const uint8_t *first, const int8_t *b, int32_t 
     for (int64_t s = 0; s < g->n_segments; s++) {
         const uint8_t *a = first + g->segments[s];
         for (int64_t q = 0; q < vnni4; q++, a += 4, b += 4 * QGEMM_PANEL) {
+#if defined(__AVX2__) && !defined(__AVX512F__)
+            /* Odd bytes, then even ones, read anew: kept, their operands would need registers that the sums take. */
+#pragma GCC unroll 2
+            for (int half = 0; half < 2; half++) {
+                __asm__("" : "+r"(a), "+r"(b));
+                operand left = split(load_vnni4(b)), right = split(load_vnni4(b + 4 * ASC_VF));
+                vs by_left = half ? left.even : left.odd, by_right = half ? right.even : right.odd;
+#pragma GCC unroll 16
+                for (int i = 0; i < rows; i++) {
+                    vi each = bytes_of(broadcast_vnni4(a + i * a_row, flip), half);
+                    sum[i][0] += MULTIPLY_PAIRS(each, by_left);
+                    __asm__("" : "+x"(sum[i][0])); /* GCC would keep products to add both halves' first */
+                    sum[i][1] += MULTIPLY_PAIRS(each, by_right);
+                    __asm__("" : "+x"(sum[i][1]));
+                }
+            }
+#else
             operand left = split(load_vnni4(b)), right = split(load_vnni4(b + 4 * ASC_VF));
 #pragma GCC unroll 16
             for (int i = 0; i < rows; i++) {
@@ -80,6 +109,7 @@ ALWAYS void tile(const qgemm *g, const uint8_t *first, const int8_t *b, int32_t 
                 sum[i][0] = multiply(sum[i][0], each, left);
                 sum[i][1] = multiply(sum[i][1], each, right);
             }
+#endif
         }
     }
 #pragma GCC unroll 16
@@ -104,6 +134,8 @@ TILE(4)
 #if QGEMM_ROWS > 4
 TILE(5)
 TILE(6)
+#endif
+#if QGEMM_ROWS > 6
 TILE(7)
 TILE(8)
 #endif
@@ -118,7 +150,10 @@ typedef void (*tile_fn)(const qgemm *, const uint8_t *, const int8_t *, int32_t 
 static const tile_fn TILES[QGEMM_ROWS] = {
     tile_1, tile_2,  tile_3,  tile_4,
 #if QGEMM_ROWS > 4
-    tile_5, tile_6,  tile_7,  tile_8,
+    tile_5, tile_6,
+#endif
+#if QGEMM_ROWS > 6
+    tile_7, tile_8,
 #endif
 #if QGEMM_ROWS > 8
     tile_9, tile_10, tile_11, tile_12,

@@ -15,6 +15,8 @@
 #define QGEMM_ROWS 12 /* rows of a register tile */
 #elif defined(__aarch64__)
 #define QGEMM_ROWS 8
+#elif ASC_VF == 8
+#define QGEMM_ROWS 6
 #else
 #define QGEMM_ROWS 4
 #endif
