@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+from ascend_ep.cli.streams import OUTPUT, standard_streams
 from ascend_ep.errors import AscendError, did_you_mean
 from ascend_ep.extras import lacking
 
@@ -29,36 +30,49 @@ def command(name: str) -> Callable[[Main], Main]:
         @functools.wraps(main)
         def run(arguments: Sequence[str] | None = None, *args: Any, **kwargs: Any) -> int:
             is_asked = list(sys.argv[1:] if arguments is None else arguments) == ["--version"]
-            try:
-                status = _print_version(name) if is_asked else main(arguments, *args, **kwargs)
-                sys.stdout.flush()
-            except BrokenPipeError:
-                _leave_output()
-                return CLOSED
-            except KeyboardInterrupt:
-                print(AscendError("E43108"), file=sys.stderr)
-                return INTERRUPTED
-            except AscendError as error:
-                print(error, file=sys.stderr)
-                return FAILED
-            except OSError as error:
-                _leave_output()
-                print(refused_by_system(error), file=sys.stderr)
-                return FAILED
-            except MemoryError:
-                print(AscendError("E40008", f"{name} needs more memory than there is"), file=sys.stderr)
-                return FAILED
-            except ModuleNotFoundError as error:
-                without = lacking(error)
-                if without is None:
-                    raise
-                print(without, file=sys.stderr)
-                return FAILED
-            return status
+            with standard_streams():
+                if is_asked:
+                    return _ended(name, lambda: _print_version(name))
+                return _ended(name, lambda: main(arguments, *args, **kwargs))
 
         return run
 
     return wrap
+
+
+def _ended(name: str, work: Callable[[], int]) -> int:
+    """The status of the work, or of what it failed on, which is said."""
+    try:
+        try:
+            status = work()
+        except SystemExit:  # argparse's, after what it has printed
+            sys.stdout.flush()
+            raise
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _leave_output()
+        return CLOSED
+    except KeyboardInterrupt:
+        print(AscendError("E43108"), file=sys.stderr)
+        return INTERRUPTED
+    except AscendError as error:
+        return _failed(error)
+    except OSError as error:
+        return _failed(refused_by_system(error))
+    except MemoryError:
+        return _failed(AscendError("E40008", f"{name} needs more memory than there is"))
+    except ModuleNotFoundError as error:
+        without = lacking(error)
+        if without is None:
+            raise
+        return _failed(without)
+    return status
+
+
+def _failed(error: AscendError) -> int:
+    _leave_output()
+    print(error, file=sys.stderr)
+    return FAILED
 
 
 def refused_by_system(error: OSError) -> AscendError:
@@ -69,6 +83,8 @@ def refused_by_system(error: OSError) -> AscendError:
         return AscendError(
             "E40002", reason, fix="Check the disk, the open files and the limits of the system."
         )
+    if of == OUTPUT:
+        return AscendError("E40002", f"can't write to {OUTPUT}: {reason}", fix="Give it a reader with room.")
     shown = os.fsdecode(of) if isinstance(of, str | bytes) else str(of)
     return AscendError("E40002", f"can't use [{shown}]: {reason}")
 
@@ -89,7 +105,8 @@ def _print_version(name: str) -> int:
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse's, but what is wrong with a line is one coded error, with what may have been meant."""
+    """argparse's, but what is wrong with a line is one coded error, with what may have been meant, and help
+    that can't be printed isn't passed over."""
 
     def error(self, message: str) -> NoReturn:
         """Ends the command with status 2, as argparse does."""
@@ -100,6 +117,9 @@ class Parser(argparse.ArgumentParser):
             near = self._meant(stranger[1].partition("=")[0])
         print(AscendError("E40021", f"{message}.{near}", fix=f"{self.prog} --help"), file=sys.stderr)
         raise SystemExit(WRONG_USAGE)
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        (file or sys.stderr).write(message)
 
     def _meant(self, flag: str) -> str:
         """The commands that have this flag, or flags that are like it."""

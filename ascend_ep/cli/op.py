@@ -16,6 +16,7 @@ from ascend_ep.cli.op_build import add_build_command
 from ascend_ep.cli.op_debug import add_debug_command
 from ascend_ep.cli.op_run import add_run_command
 from ascend_ep.cli.op_verify import add_verify_command, proof_state
+from ascend_ep.cli.streams import OUTPUT
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.definition import Attribute, Formula, Kernel, OpDef, Semantics, TensorSpec
@@ -34,10 +35,10 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os
     except AscendError as error:
         print(error, file=sys.stderr)
         return FAILED
-    except BrokenPipeError:
-        raise
     except OSError as error:
-        where = error.filename or "a file"
+        if error.filename in (None, OUTPUT):
+            raise
+        where = error.filename
         print(AscendError("E43104", where, error.strerror or error, fix=""), file=sys.stderr)
         return FAILED
     return 0

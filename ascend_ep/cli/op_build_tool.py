@@ -8,11 +8,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ascend_ep.cli.command import command
 from ascend_ep.errors import AscendError
 
 FAILED, WRONG_USAGE = 1, 2
 
 
+@command("op_build")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit status."""
     given = list(sys.argv[1:] if arguments is None else arguments)

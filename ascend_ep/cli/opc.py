@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ascend_ep import atomic_file
+from ascend_ep.cli.command import Parser, command
 from ascend_ep.errors import AscendError
 from ascend_ep.opbuild.ascendc.call_request import GE_NUMBERS
 from ascend_ep.opdef import dtypes
@@ -20,6 +21,7 @@ FAILED = 1
 _ND = 2
 
 
+@command("opc")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit status."""
     given, unknown = _parser().parse_known_args(arguments)
@@ -35,9 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="opc", description="An operator of a project as a binary of its package."
-    )
+    parser = Parser(prog="opc", description="An operator of a project as a binary of its package.")
     add = parser.add_argument
     add("source", help="the operator's .py file, which names it")
     add("--main_func", required=True, help="the kernel's function")

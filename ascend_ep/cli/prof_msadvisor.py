@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ascend_ep.cli.command import Parser
 from ascend_ep.errors import AscendError
 
 if TYPE_CHECKING:
@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 
 def main(words: Sequence[str]) -> int:
     """Runs one command line. Raises AscendError."""
-    parser = argparse.ArgumentParser(
-        prog="msadvisor", description="Rules on a profile, or on a model's runs."
-    )
+    parser = Parser(prog="msadvisor", description="Rules on a profile, or on a model's runs.")
     parser.add_argument(
         "-c", "--config", default="all", help="all; others of msadvisor's sets aren't told apart"
     )

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from ascend_ep.errors import AscendError, did_you_mean
 from ascend_ep.serving.settings import Limits, Settings
 
+from .command import Parser
 from .serve_flags import FLAGS, IDLE, REFUSED, Flag
 
 _TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
@@ -31,7 +32,7 @@ class Arguments:
     notes: tuple[str, ...]
 
 
-class _Parser(argparse.ArgumentParser):
+class _Parser(Parser):
     def error(self, message: str) -> NoReturn:
         raise AscendError("E50032", message.removesuffix("."))
 

@@ -1,0 +1,92 @@
+"""Standard input, output and error as every command has them: open, even where the shell closed them; output
+that is named in the error when it fails, and that shows by number what the terminal has no character for.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+#: What a failure to print is about, in place of a file's name.
+OUTPUT = "standard output"
+#: How each is opened when it is closed: nothing can be read from it or printed to it, as before, but no file
+#: that the command opens gets its number. What is said on a standard error that is closed has no reader.
+_CLOSED = (("stdin", os.O_WRONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY))
+_ESCAPED = "ascend_ep.escaped"
+#: How Python treats characters that the terminal lacks if nobody has said.
+_UNSAID = ("strict", "surrogateescape")
+
+
+@contextmanager
+def standard_streams() -> Iterator[None]:
+    """Around a command. Streams that a program has put in place of Python's own stay what they are."""
+    _open_closed()
+    before = sys.stdout
+    made = _naming(before) if _is_file(before) else before
+    sys.stdout = made
+    try:
+        yield
+    finally:
+        if sys.stdout is made:
+            sys.stdout = before
+
+
+def _open_closed() -> None:
+    for number, (name, flags) in enumerate(_CLOSED):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, flags), True)
+        if getattr(sys, name) is None:
+            setattr(sys, name, io.TextIOWrapper(_opened(number), encoding="utf-8"))
+
+
+def _opened(number: int) -> Any:
+    raw = io.FileIO(number, "w" if number else "r", closefd=False)
+    return io.BufferedWriter(raw) if number else io.BufferedReader(raw)
+
+
+def _is_file(stream: Any) -> bool:
+    if not isinstance(stream, io.TextIOWrapper) or stream.closed:
+        return False
+    return isinstance(getattr(stream.buffer, "raw", stream.buffer), io.FileIO)
+
+
+def _naming(stream: Any) -> io.TextIOWrapper:
+    stream.flush()
+    raw = _Output(stream.fileno(), "w", closefd=False)
+    errors = _ESCAPED if stream.errors in _UNSAID else stream.errors
+    if stream.write_through:  # as with PYTHONUNBUFFERED
+        below: Any = raw
+        return io.TextIOWrapper(below, stream.encoding, errors, write_through=True)
+    return io.TextIOWrapper(
+        io.BufferedWriter(raw), stream.encoding, errors, line_buffering=stream.line_buffering
+    )
+
+
+class _Output(io.FileIO):
+    """A descriptor whose failures have a name."""
+
+    def write(self, data: Any, /) -> int:
+        """Raises OSError with OUTPUT for the file's name."""
+        try:
+            return super().write(data)
+        except OSError as error:
+            error.filename = OUTPUT
+            raise
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    """JSON's and Python's escapes: what is valid JSON stays so."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    units = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4)), error.end
+
+
+codecs.register_error(_ESCAPED, _escaped)
