@@ -111,6 +111,7 @@ def test_load(printed: str) -> None:
 def test_profiling(printed: str) -> None:
     assert printed.count("100 runs, 200 kernel calls") == 2, printed
     assert "AICORE Compute Efficiency" in printed
+    assert "[INFO] Profiling results saved in" in printed
     assert '"ascend_profile":"PROF_000001_' in printed
     assert printed.count("1 runs, 2 kernel calls") == 2
     assert "what bounds it" in printed
