@@ -306,6 +306,16 @@ static inline int vi_any(vi mask) {
 #endif
 }
 
+#if defined(__AVX2__) && !defined(__AVX512F__)
+/* The lowest byte of each lane: GCC takes a conversion to bytes apart into lanes. */
+static inline int64_t vi_low_bytes(vi v) {
+    const __m256i order = _mm256_setr_epi8(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, /* lanes 0-3 */
+                                           -1, -1, -1, -1, 0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1);
+    __m256i bytes = _mm256_shuffle_epi8((__m256i)v, order);
+    return _mm_cvtsi128_si64(_mm_or_si128(_mm256_castsi256_si128(bytes), _mm256_extracti128_si256(bytes, 1)));
+}
+#endif
+
 /* Sum and maximum of all lanes, in one fixed order (halves, quarters, ...). */
 static inline vf vf_swap_lanes(vf v, int distance) {
 #if defined(__clang__)

@@ -68,12 +68,25 @@ ALWAYS vi wide_weight(const int8_t *p) {
 }
 #if defined(__SSE4_1__)
 #define TAPS 2
+#if defined(__AVX2__) && !defined(__AVX512F__)
+/* The bytes of two taps beside each other. */
+ALWAYS __m128i zipped(const void *first, const void *second) {
+    return _mm_unpacklo_epi8(_mm_loadl_epi64((const __m128i *)first), _mm_loadl_epi64((const __m128i *)second));
+}
+ALWAYS vi group_bytes(const uint8_t *const p[TAPS]) {
+    return (vi)_mm256_cvtepu8_epi16(zipped(p[0], p[1]));
+}
+ALWAYS vi group_weights(const int8_t *const p[TAPS]) {
+    return (vi)_mm256_cvtepi8_epi16(zipped(p[0], p[1]));
+}
+#else
 ALWAYS vi group_bytes(const uint8_t *const p[TAPS]) {
     return wide_byte(p[0]) | wide_byte(p[1]) << 16;
 }
 ALWAYS vi group_weights(const int8_t *const p[TAPS]) {
     return (wide_weight(p[0]) & 0xffff) | (vi)((vw)wide_weight(p[1]) << 16);
 }
+#endif
 ALWAYS vi multiply(vi sum, vi x, vi w) {
 #if defined(__AVX512F__)
     return sum + (vi)_mm512_madd_epi16((__m512i)x, (__m512i)w);

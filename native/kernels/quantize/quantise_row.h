@@ -10,12 +10,16 @@
  * low. */
 static inline void quantise_row(const float *x, int64_t n, float scale, float zero, float low, float high,
                                 uint8_t *out) {
-    typedef uint8_t vb __attribute__((vector_size(ASC_VF)));
+    typedef uint8_t vb __attribute__((vector_size(ASC_VF), unused));
     int64_t i = 0;
     for (; i + ASC_VF <= n; i += ASC_VF) {
         vf q = vf_round(vf_load(x + i) / vf_set(scale)) + vf_set(zero);
         q = vf_min(vf_max(q, vf_set(low)), vf_set(high));
+#if defined(__AVX2__) && !defined(__AVX512F__)
+        int64_t bytes = vi_low_bytes(__builtin_convertvector(q, vi));
+#else
         vb bytes = __builtin_convertvector(__builtin_convertvector(q, vi), vb);
+#endif
         memcpy(out + i, &bytes, sizeof bytes);
     }
     for (; i < n; i++) {

@@ -58,6 +58,8 @@ ALWAYS vc narrowed(const requantiser *r, const tables *t, vi sum) {
     vi q = round_to_int(x) + r->zero;
 #if defined(__AVX512F__)
     return (vc)_mm512_cvtepi32_epi8((__m512i)q);
+#elif defined(__AVX2__)
+    return (vc)vi_low_bytes(q);
 #else
     return __builtin_convertvector(q, vc);
 #endif
