@@ -32,9 +32,15 @@ _LINKS = 40
 
 
 def write(target: Path, content: bytes | str, *, synced: bool = True) -> None:
-    """Puts `content`, text as UTF-8, in the place of the file. Raises OSError; the old one stays then."""
+    """Puts `content`, text as `encoded` has it, in the place of the file. Raises OSError; the old one stays
+    then."""
     with replacing(target, synced=synced) as file:
-        file.write(content.encode() if isinstance(content, str) else content)
+        file.write(encoded(content) if isinstance(content, str) else content)
+
+
+def encoded(text: str) -> bytes:
+    """UTF-8. Bytes of a file's name that are no text are shown by number, as JSON writes them."""
+    return text.encode("utf-8", "backslashreplace")
 
 
 @contextmanager
@@ -87,7 +93,7 @@ def replacing(target: Path, mode: int | None = None, *, synced: bool = True) -> 
 def replacing_text(target: Path, *, synced: bool = True) -> Iterator[TextIO]:
     """The same for text, in UTF-8. Raises OSError."""
     with replacing(target, synced=synced) as file:
-        text = io.TextIOWrapper(file, "utf-8", newline="")
+        text = io.TextIOWrapper(file, "utf-8", "backslashreplace", newline="")
         try:
             yield text
             text.flush()
@@ -132,7 +138,7 @@ def append(target: Path, lines: str, mode: int = 0o666) -> None:
     with open(handle, "ab", buffering=0) as file:
         size = os.fstat(handle).st_size
         is_cut = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
-        data = ("\n" * is_cut + lines).encode()
+        data = encoded("\n" * is_cut + lines)
         while data:
             data = data[file.write(data) :]
         _sync(handle)

@@ -132,5 +132,5 @@ class LogFiles(logging.Handler):
                 folder.mkdir(parents=True, exist_ok=True)
                 part = f"{now:%Y%m%d%H%M%S}{now.microsecond // 1000:03d}"
                 self._path = folder / f"plog-{os.getpid()}_{part}.log"
-            with open(self._path, "a", encoding="utf-8") as file:
+            with open(self._path, "a", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(line)

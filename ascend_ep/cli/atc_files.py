@@ -85,7 +85,7 @@ def check_target(text: str, flag: str) -> None:
         raise AscendError("E10001", text, flag, f"The folder [{target.parent}] is not writable.")
 
 
-def write_renamed(path: Path, data: bytes, flag: str) -> None:
+def write_renamed(path: Path, data: bytes | str, flag: str) -> None:
     """Replaces a file that `flag` asked for. Raises AscendError E10001."""
     try:
         atomic_file.write(path, data)
@@ -99,4 +99,4 @@ def write_text(target: str, text: str, flag: str) -> None:
     if target == "-":
         print(text, file=sys.__stdout__)
     else:
-        write_renamed(Path(target), text.encode(), flag)
+        write_renamed(Path(target), text, flag)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ascend_ep import regular_file
 from ascend_ep.cli.atc_log import warn
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.fusion_rules import GRAPH, KERNEL
@@ -40,7 +41,7 @@ def read_switches(path: Path) -> Switches:
     Raises AscendError E10001 with the line or the key that is wrong.
     """
     try:
-        data = path.read_bytes()
+        data = regular_file.read(path)
         text = data[: LIMIT + 1].decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"

@@ -53,14 +53,14 @@ def convert_model(given: Given, words: Sequence[str]) -> str | None:
         convert({**given, "oo_level": "O1"}, words).write(f"{output}_original.om")
     if "fusion_switch_file" in given or "fusion_report" in given:
         result = fusion_result(conversion.fusions)
-        write_renamed(output.with_name("fusion_result.json"), result.encode(), "--output")
+        write_renamed(output.with_name("fusion_result.json"), result, "--output")
     if target := given.get("json"):
         write_text(target, table_json(conversion), "--json")
     if target := given.get("html"):
         from ascend_ep.cli.atc_html import page
 
         bundle = Path(f"{output}.om")
-        write_renamed(Path(target), page(conversion, str(bundle), bundle.stat().st_size).encode(), "--html")
+        write_renamed(Path(target), page(conversion, str(bundle), bundle.stat().st_size), "--html")
     if given.get("display_model_info") == "1":
         show_info(Path(f"{output}.om"))
     return lost_to_float16(given, conversion, f"{output}.om")

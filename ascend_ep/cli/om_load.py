@@ -95,7 +95,7 @@ def export_times(path: str, runs: list[Seconds]) -> None:
         text = "caller,ms\n" + "".join(f"{caller},{ms:.6g}\n" for caller, ms in rows)
     else:
         text = json.dumps([{"caller": caller, "ms": round(ms, 6)} for caller, ms in rows])
-    write_renamed(Path(path), text.encode(), "--export-times")
+    write_renamed(Path(path), text, "--export-times")
 
 
 def text(found: Mapping[str, Any]) -> list[str]:

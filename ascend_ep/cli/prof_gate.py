@@ -77,7 +77,7 @@ def gate(given: argparse.Namespace) -> int:
     text = markdown(path.name, verdict)
     for flag, content in (("markdown", text), ("junit", junit(path.name, verdict))):
         if target := getattr(given, flag):
-            write_renamed(Path(target), content.encode(), f"--{flag}")
+            write_renamed(Path(target), content, f"--{flag}")
     print(json.dumps(verdict.as_json(), indent=2) if given.json else text)
     return 0 if verdict.passed else 1
 

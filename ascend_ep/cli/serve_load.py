@@ -108,7 +108,7 @@ async def _measure(given: argparse.Namespace, plan: Plan) -> int:
             break
     print(report.summary(measured, word, given.batch_size, plan))
     if given.file:
-        write_renamed(Path(given.file), report.csv(measured, word, given.batch_size).encode(), "-f")
+        write_renamed(Path(given.file), report.csv(measured, word, given.batch_size), "-f")
     return int(over)
 
 

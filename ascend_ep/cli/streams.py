@@ -26,14 +26,17 @@ _UNSAID = ("strict", "surrogateescape")
 def standard_streams() -> Iterator[None]:
     """Around a command. Streams that a program has put in place of Python's own stay what they are."""
     _open_closed()
-    before = sys.stdout
+    before, own = sys.stdout, sys.__stdout__
     made = _naming(before) if _is_file(before) else before
     sys.stdout = made
+    if own is before:
+        sys.__stdout__ = made  # type: ignore[misc]
     try:
         yield
     finally:
         if sys.stdout is made:
             sys.stdout = before
+        sys.__stdout__ = own  # type: ignore[misc]
 
 
 def _open_closed() -> None:
@@ -43,7 +46,9 @@ def _open_closed() -> None:
         except OSError:
             os.set_inheritable(os.open(os.devnull, flags), True)
         if getattr(sys, name) is None:
-            setattr(sys, name, io.TextIOWrapper(_opened(number), encoding="utf-8"))
+            made = io.TextIOWrapper(_opened(number), encoding="utf-8")
+            setattr(sys, name, made)
+            setattr(sys, f"__{name}__", made)
 
 
 def _opened(number: int) -> Any:

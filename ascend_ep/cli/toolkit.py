@@ -165,7 +165,7 @@ def make(folder: Path) -> Path:
     _script(folder / "tools" / "ascendc" / "asc_compile", ("ascend_ep.cli.compile_tool",))
     for name, content in cmake_files(str(folder), VERSION, _chips()):
         atomic_file.make_folder((folder / name).parent)
-        atomic_file.write(folder / name, content)
+        atomic_file.write(folder / name, os.fsencode(content))
     for place in OP_BUILD:
         _script(folder / place / "op_build", ("ascend_ep.cli.op_build_tool",))
     for command, call in COMMANDS.items():
@@ -181,7 +181,7 @@ def make(folder: Path) -> Path:
         atomic_file.write(folder / f"{part}version.info", text)
     text = _ENVIRONMENT.format(folder=str(folder).replace("'", "'\\''"), machine=machine)
     for name in ("set_env.sh", "bin/setenv.bash"):
-        atomic_file.write(folder / name, text)
+        atomic_file.write(folder / name, os.fsencode(text))
     return folder
 
 
@@ -217,4 +217,4 @@ def _script(place: Path, call: tuple[str, ...]) -> None:
     if place.is_symlink():  # to a program elsewhere, which stays
         place.unlink()
     with atomic_file.replacing(place, 0o755) as file:
-        file.write(f"#!/bin/sh\nexec '{sys.executable}' {words} \"$@\"\n".encode())
+        file.write(os.fsencode(f"#!/bin/sh\nexec '{sys.executable}' {words} \"$@\"\n"))

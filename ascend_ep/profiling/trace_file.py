@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep import regular_file
 from ascend_ep.errors import AscendError
 from ascend_ep.runtime.binding import ffi, isa_name, lib, text_of
 from ascend_ep.runtime.tracing import COUNTERS
@@ -227,7 +228,7 @@ class _Runs:
 def read_trace(path: str | os.PathLike[str]) -> ProcessTrace:
     """Raises AscendError E40002 when the file can't be read, E44001 when it is no trace."""
     try:
-        data = Path(path).read_bytes()
+        data = regular_file.read(path)
     except OSError as error:
         raise AscendError("E40002", f"can't read [{path}]: {error.strerror}") from error
     trace = _process(data, os.fspath(path))

@@ -10,6 +10,8 @@ import argparse
 import random
 from collections.abc import Iterator
 
+from ascend_ep.cann.older_tools.benchmark import OPTIONS as BENCHMARK
+from ascend_ep.cann.older_tools.msame import OPTIONS as MSAME
 from ascend_ep.cli import om, op, prof, serve_load
 from ascend_ep.cli.atc_flags import FLAGS as ATC
 from ascend_ep.cli.ep import command_parser as ep_parser
@@ -35,9 +37,18 @@ GOOD: tuple[tuple[str, ...], ...] = (
     ("op", "explain", "Swish"),
     ("op", "gen", "-i", "good.json", "-f", "onnx", "-c", "ai_core-Ascend910B3", "-lan", "cpp", "-out", "p"),
     ("op", "verify", "nosuch"),
+    ("op", "build", "--prompt", "F(x) = 2 * x", "--input_shape", "[4,33]", "--output", "text.onnx/o"),
+    ("op", "build", "bad.txt", "--input_shape", "[4,33]", "--output", "o"),
+    ("op", "run", "kernel.cpp", "--input", "x.npy", "--golden", "x.npy"),
+    ("op", "run", "kernel.cpp", "--input_shape", "[2,4]", "--dtype", "float16", "--tiling", "8"),
+    ("op", "debug", "kernel.cpp", "--input", "x.npy", "--batch"),
     ("prof", "report", "profile"),
     ("prof", "analyze", "profile"),
     ("prof", "export", "profile"),
+    ("prof", "run", "--output", "profiles", "true"),
+    ("prof", "advise", "s.onnx", "--seconds", "0.01"),
+    ("prof", "msprof", "--export=on", "--output=profile"),
+    ("prof", "msadvisor", "-d", "profile", "--output", "rules"),
     ("prof", "gate", "m.om", "--baseline", "baseline.json", "--seconds", "0.01"),
     ("ep", "doctor"),
     ("ep", "config", "--libs"),
@@ -46,6 +57,8 @@ GOOD: tuple[tuple[str, ...], ...] = (
     ("ep", "npu-smi", "info"),
     ("ep", "cannlog"),
     ("ep", "run", "program.py"),
+    ("ep", "msame", "--model", "m.om", "--input", "x.npy", "--output", "results"),
+    ("ep", "benchmark", "-om_path=m.om", "-batch_size=2", "-input_text_path=list.txt"),
     ("serve", "--model-repository=folder", "--check"),
     ("serve_load", "-m", "layer", "-u", "localhost:9", "-p", "100", "-r", "1"),
 )
@@ -53,7 +66,8 @@ GOOD: tuple[tuple[str, ...], ...] = (
 _WORDS = """nope.onnx folder empty.onnx text.onnx bad.json list.json noise.bin flipped.om short.om m.om m.onnx
     bad.npy x64.npy x5.npy objects.npy bad.npz baseline.json missing/deep/o text.onnx/o null full . .. /proc
     /proc/nope - -- = ; , : ~ * x: x:0,4 x:-1,4 x:1,4;x:2,4 x:a x:99999999999,4 y:1,4 x=x.npy N=0 N=-1 N=x =3
-    N 0 -1 1.5 1e999 nan 99999999999999999999 true None {} [] [[[[[[[[ é %s%n $(id) http:// sha256:zz"""
+    N 0 -1 1.5 1e999 nan 99999999999999999999 true None {} [] [[[[[[[[ é %s%n $(id) http:// sha256:zz
+    pipe"""
 #: What is given in place of what belongs there; the files are those of the folder.
 BAD: tuple[str, ...] = (
     *_WORDS.split(),
@@ -68,6 +82,10 @@ def flags_of(words: tuple[str, ...]) -> list[str]:
     if name in ("atc", "serve"):
         rows = ATC if name == "atc" else SERVE
         return [f"--{row.name}" for row in rows]
+    if words[:2] in (("ep", "msame"), ("ep", "benchmark")):
+        return [f"--{name}" for name in MSAME] if words[1] == "msame" else [f"-{name}" for name in BENCHMARK]
+    if words[:2] in (("prof", "msprof"), ("prof", "msadvisor")):  # parsers of their own
+        return [word.partition("=")[0] for word in words[2:] if word.startswith("-")]
     made = {"om": om, "op": op, "prof": prof, "serve_load": serve_load}
     parser = ep_parser() if name == "ep" else made[name].command_parser()
     below = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]

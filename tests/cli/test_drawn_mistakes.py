@@ -29,8 +29,10 @@ SECONDS = 60
 MODEL = """<ir_version: 8, opset_import: ["": 17]>
   layer (float[{rows}, 4] x) => (float[{rows}, 4] y) {{ h = {op}(x)  y = Neg(h) }}"""
 CODED = re.compile(r"\bE\d{5}\b|^ERROR: |^usage: |There is no code", re.MULTILINE)
-#: A user's program that ascend-ep run runs ends as Python ends it.
-RUNS_PROGRAMS = ("ep", "run")
+#: A user's program that these run ends as it ends.
+RUNS_PROGRAMS = (("ep", "run"), ("prof", "run"))
+#: Where a line's output goes to: most have a file.
+PLACES = ("file", "file", "file", "file", "closed", "/dev/full", "ascii")
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +54,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "bad.npy": "no",
         "bad.npz": "PK",
         "program.py": "print('ran')",
+        "bad.txt": "y = x +* 2",
+        "kernel.cpp": "int x;",
+        "list.txt": "0 x.npy",
     }
     for name, text in texts.items():
         (made / name).write_text(text)
@@ -71,7 +76,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def devices(folder: Path) -> None:
-    """Devices to write to, which a command must not put a file in place of; where the tests may make them."""
+    """Devices and a pipe: a command must not put a file in place of them, nor wait for what comes of them."""
+    os.mkfifo(folder / "pipe")
     for name, minor in (("null", 3), ("full", 7)):
         try:
             os.mknod(folder / name, stat.S_IFCHR | 0o666, os.makedev(1, minor))
@@ -79,8 +85,9 @@ def devices(folder: Path) -> None:
             (folder / name).symlink_to(f"/dev/{name}")
 
 
-def ended(line: list[str], folder: Path) -> tuple[int, str]:
-    """The status of a command's own process, less than 0 for a signal, and what it printed."""
+def ended(line: list[str], folder: Path, place: str = "file") -> tuple[int, str]:
+    """The status of a command's own process, less than 0 for a signal, and what it printed, with an output as
+    PLACES has it."""
     output = folder.parent / "output"
     child = os.fork()
     if child == 0:
@@ -91,10 +98,18 @@ def ended(line: list[str], folder: Path) -> tuple[int, str]:
             os.environ.update(HOME=str(folder.parent), XDG_CACHE_HOME=str(folder.parent / "cache"))
             os.environ["XDG_CONFIG_HOME"] = str(folder.parent / "config")
             file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-            for number, target in enumerate((os.open(os.devnull, os.O_RDONLY), file, file)):
+            out = os.open(place, os.O_WRONLY) if place.startswith("/") else file
+            for number, target in enumerate((os.open(os.devnull, os.O_RDONLY), out, file)):
                 os.dup2(target, number)
             for name, number in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
-                setattr(sys, name, os.fdopen(number, "w" if number else "r", errors="surrogateescape"))
+                encoding = "ascii" if place == "ascii" else "utf-8"
+                errors = "backslashreplace" if number == 2 else "strict"
+                stream = os.fdopen(number, "w" if number else "r", encoding=encoding, errors=errors)
+                setattr(sys, name, stream)
+                setattr(sys, f"__{name}__", stream)
+            if place == "closed":  # as Python begins then
+                os.close(1)
+                sys.stdout = sys.__stdout__ = None  # type: ignore[assignment, misc]
             try:
                 status = importlib.import_module(f"ascend_ep.cli.{line[0]}").main(line[1:])
             except SystemExit as end:
@@ -104,7 +119,6 @@ def ended(line: list[str], folder: Path) -> tuple[int, str]:
             except BaseException:
                 traceback.print_exc()
                 status = 1
-            sys.stdout.flush()
             sys.stderr.flush()
         finally:
             os._exit(status if isinstance(status, int) else bool(status))
@@ -115,11 +129,12 @@ def ended(line: list[str], folder: Path) -> tuple[int, str]:
 def objection(line: list[str], status: int, said: str) -> str:
     if status < 0:
         return f"ended by {signal.Signals(-status).name}"
-    if "Traceback (" in said and tuple(line[:2]) != RUNS_PROGRAMS:
+    runs_programs = tuple(line[:2]) in RUNS_PROGRAMS
+    if "Traceback (" in said and not runs_programs:
         return "a traceback"
     if "E19999" in said:
         return "an inner error"
-    if status and tuple(line[:2]) != RUNS_PROGRAMS and not CODED.search(said):
+    if status and not runs_programs and not CODED.search(said):
         return "no code"
     return ""
 
@@ -134,11 +149,12 @@ def tried(count: int, seed: int, folder: Path, place: Path) -> list[str]:
         own = place / str(number) / "deep" / "user"
         shutil.copytree(folder, own)
         devices(own)
-        status, said = ended(line, own)
+        place_of_output = PLACES[number % len(PLACES)]
+        status, said = ended(line, own, place_of_output)
         why = objection(line, status, said)
         shutil.rmtree(place / str(number))
         if why:
-            found.append(f"{why}: {line!r}\n{said[-1500:]}")
+            found.append(f"{why}: {line!r}, output: {place_of_output}\n{said[-1500:]}")
     return found
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ascend_ep import regular_file
 from ascend_ep.accuracy.quantization.choice import Product, choose
 from ascend_ep.accuracy.quantization.prepare import prepared, read
 from ascend_ep.accuracy.quantization.settings import Settings
@@ -152,7 +153,7 @@ def _activation(source: Mapping[str, Any], activation: dict[str, Any]) -> None:
 def load(path: str | os.PathLike[str], model: str | os.PathLike[str], registry: Registry) -> Configuration:
     """Reads a config.json that belongs to `model`. Raises AscendError E10001."""
     try:
-        found = strict_json(Path(path).read_bytes(), once=True)
+        found = strict_json(regular_file.read(path), once=True)
     except (OSError, ValueError) as error:
         raise AscendError("E10001", os.fspath(path), "config_file", f"It can't be read: {error}.") from error
     if not isinstance(found, dict):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
+from ascend_ep import regular_file
 from ascend_ep.errors import AscendError, did_you_mean
 
 from .members import BOOL, DEFINITION, EXCLUSIVE, REQUIRED, Table, check
@@ -22,7 +23,7 @@ Token = tuple[str, str, int]  # kind, text, where it starts
 def read_definition(path: Path) -> dict[str, Any]:
     """The fields of a file; those that may repeat as lists. Raises AscendError E10001, with the line."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = regular_file.read(path).decode()
     except (OSError, ValueError) as error:
         raise AscendError("E10001", str(path), "config_defination", f"It can't be read: {error}.") from error
     if len(text) > LIMIT:

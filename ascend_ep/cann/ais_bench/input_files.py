@@ -6,12 +6,12 @@ import math
 import os
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep import regular_file
 from ascend_ep.cann.aclruntime.failure import Failure
 
 from .log import logger
@@ -103,7 +103,7 @@ def read_file(path: str) -> NDArray[Any]:
         if path.lower().endswith(".npy"):
             found: NDArray[Any] = np.load(path, allow_pickle=False)
             return found
-        return np.frombuffer(Path(path).read_bytes(), np.int8)
+        return np.frombuffer(regular_file.read(path), np.int8)
     except (OSError, ValueError, EOFError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise Failure("E45003", path, f"it can't be read: {reason}") from None

@@ -7,10 +7,10 @@ import copy
 import itertools
 import os
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
+from ascend_ep import regular_file
 from ascend_ep.cann.aclruntime.failure import Failure
 from ascend_ep.errors import AscendError
 
@@ -49,7 +49,11 @@ def shapes_of(text: str) -> list[str]:
     """Every choice of shapes, as --dymShape takes it. Raises Failure E45001."""
     lines = [text]
     if os.path.isfile(text):
-        lines = [line.strip() for line in Path(text).read_text().splitlines() if line.strip()]
+        lines = [
+            line.strip()
+            for line in regular_file.read(text).decode(errors="replace").splitlines()
+            if line.strip()
+        ]
     found: list[str] = []
     for line in lines:
         inputs = [_choices(part) for part in filter(None, line.split(";"))]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ascend_ep import atomic_file
+from ascend_ep import atomic_file, regular_file
 from ascend_ep.cann import aclruntime
 from ascend_ep.cann.aclruntime.failure import Failure
 from ascend_ep.cann.ais_bench.input_files import read_file
@@ -156,9 +156,10 @@ def run_list(given: dict[str, str]) -> None:
 def read_list(path: str, n_inputs: int) -> list[list[str]]:
     """The files of each sample. Raises Failure E45003."""
     try:
-        lines = [line.split() for line in Path(path).read_text().splitlines() if line.strip()]
-    except OSError as error:
-        raise Failure("E45003", path, f"it can't be read: {error.strerror}") from None
+        lines = [line.split() for line in regular_file.read(path).decode().splitlines() if line.strip()]
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise Failure("E45003", path, f"it can't be read: {reason}") from None
     samples = [words[1 : 1 + n_inputs] for words in lines]
     for number, (words, sample) in enumerate(zip(lines, samples, strict=True), 1):
         if len(sample) < n_inputs or not words[0].isdecimal():

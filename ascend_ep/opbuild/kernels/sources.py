@@ -12,6 +12,7 @@ from ascend_ep.errors import AscendError
 from ascend_ep.opbuild.ascendc.cpp import missing_includes
 from ascend_ep.opbuild.ascendc.declarations import without_comments
 from ascend_ep.opbuild.ascendc.naming import snake_case
+from ascend_ep.regular_file import is_endless
 
 from .host_code import HostCode, HostOperator, read_host
 from .project_files import HEADER_SUFFIXES, LEVELS, SUFFIXES, files_of, project_of, steps_between
@@ -85,6 +86,8 @@ def find_sources(
     for path in (*paths, *host):
         if not path.exists():
             raise AscendError("E10410", path)
+        if is_endless(path):
+            raise AscendError("E41010", path, "it is no regular file", fix="Name a source, or a project.")
     for path in host:
         if path.is_dir():
             raise AscendError("E41010", path, "it is a folder", where="--host", fix="Name its files.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -64,7 +65,7 @@ def _context_node(part: NativePartition, bundle_name: str) -> onnx.NodeProto:
         domain=CONTEXT_DOMAIN,
         main_context=1,
         embed_mode=0,
-        ep_cache_context=bundle_name,
+        ep_cache_context=os.fsencode(bundle_name),  # which may be no text
         ep_sdk_version=text_of(lib.asc_version()),
         source=SOURCE,
         partition_name=part.name,

@@ -36,7 +36,7 @@ def model_def(model: ir.Model, facts: Facts, meta: Mapping[str, str]) -> bytes:
     proto = message("ModelDef")(name=model.graph.name or "model", version=IR_VERSION)
     proto.attr["atc_version"].s = meta.get("producer", "").encode()
     for key in ("atc_cmdline", "soc_version", "precision"):
-        proto.attr[key].s = meta.get(key, "").encode()
+        proto.attr[key].s = meta.get(key, "").encode(errors="backslashreplace")
     proto.attr["framework_type"].i = 5
     graph = proto.graph.add(name=model.graph.name or "graph")
     _Ops(model, facts, graph).add()
