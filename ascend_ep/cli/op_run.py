@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ascend_ep.cann.chip_rates import ChipRates
     from ascend_ep.opbuild.ascendc.call_request import KernelWork, Wanted
     from ascend_ep.opbuild.kernels.arrays import Array
+    from ascend_ep.opbuild.kernels.program_project import ProgramProject
     from ascend_ep.opbuild.kernels.run_kernel import Run, RunRequest
 
 SOC_VERSION = "Ascend910B1"
@@ -32,6 +33,7 @@ examples:
       --formula "0.5*x*(1 + erf(x/sqrt(2)))"
   ascend-op run op_kernel/add_custom.cpp --input_shape "[8,2048];[8,2048]" --dtype float16
   ascend-op run ./GeluCustom --input x.npy --attr approximate=tanh
+  ascend-op run ./AddKernelInvocation
 
 The file is code, and is run: in a process of its own, with limits, and with your rights. Host code
 (../op_host, --host) decides shapes, blocks and tiling data, as the tool chain has it decide.
@@ -74,6 +76,7 @@ def add_run_command(commands: Any) -> None:
     )
     add("--no-check", action="store_true", help="values only, at full speed")
     add("--seconds", type=float, default=60, help="how long it may run (default: 60)")
+    add("--program_args", default="", metavar="TEXT", help="arguments of a program with a main function")
     add("--model-time", action="store_true", help="say what it takes at least on the chip, by a model")
     add(
         "--soc_version",
@@ -118,18 +121,21 @@ def add_kernel_arguments(group: Any) -> None:
 
 def run_command(given: argparse.Namespace, environ: Mapping[str, str]) -> None:
     """Runs it and prints what happened. Raises E43201 for a broken rule, E43204 for other values."""
+    from ascend_ep.opbuild.kernels.program_project import ProgramProject, find_program
     from ascend_ep.opbuild.kernels.run_kernel import run_kernel
-    from ascend_ep.opbuild.kernels.sources import is_program
+    from ascend_ep.opbuild.kernels.sources import is_bare_folder, is_program
 
     files = [Path(f) for f in given.files]
-    if is_program(files) and not given.kernel:
+    project = find_program(files[0]) if len(files) == 1 and is_bare_folder(files[0]) else None
+    if (project or is_program(files)) and not given.kernel:
         refuse_flags(
             given, OF_A_CALL, "the program has a main function, which makes the call; --kernel calls a kernel"
         )
         if given.model_time:
             raise AscendError("E43103", "on", "model-time", "it is of one kernel; --kernel calls one")
-        _run_program(given, files)
+        run_source_project(given, project or ProgramProject(Path.cwd(), tuple(files)))
         return
+    refuse_flags(given, ("program_args",), "no main function takes it")
     request, golden = kernel_request(given, given.files)
     rates = _rates(given, request)
     made = run_kernel(request)
@@ -151,23 +157,30 @@ def refuse_flags(given: argparse.Namespace, flags: Sequence[str], reason: str) -
             raise AscendError("E43103", value, flag, reason, fix=f"Leave out --{flag}.")
 
 
-def _run_program(given: argparse.Namespace, files: Sequence[Path]) -> None:
-    """Sources with a main function: compiled together, and run in the present folder."""
+def run_source_project(given: argparse.Namespace, project: ProgramProject) -> None:
+    """A program's data made, its sources compiled and run in the project's folder, what it wrote checked."""
     from ascend_ep.cann.soc import find_soc
-    from ascend_ep.opbuild.ascendc.cpp import linked
     from ascend_ep.opbuild.ascendc.program_process import run_source_program
-    from ascend_ep.opbuild.kernels.launch_functions import with_launched
-    from ascend_ep.opbuild.kernels.sources import Sources
-    from ascend_ep.opbuild.kernels.units import source_program_units
+    from ascend_ep.opbuild.kernels.program_project import DATA_FOLDERS, program_of, refused_by, run_script
 
     soc = find_soc(given.soc_version or SOC_VERSION)
-    named = tuple(f.resolve() for f in files)
-    folders = Sources(named, included=tuple(Path(f).resolve() for f in given.include)).folders
-    paths = with_launched(named, folders)
-    units = source_program_units(paths, folders, not given.no_check)
-    program = linked(units, "run", libraries=["ascendcl"])
+    words = given.program_args.split()
+    included = [Path(f).resolve() for f in given.include]
+    paths, program = program_of(project, included, not given.no_check, soc)
     _say("program", ", ".join(p.name for p in paths))
-    print(run_source_program(program, files[0].name, soc.name, given.seconds), end="")
+    if project.makes or project.checks:
+        for name in DATA_FOLDERS:
+            (project.folder / name).mkdir(exist_ok=True)
+    for script in project.makes:
+        _say("data", script.path.name)
+        run_script(project, script, words, given.seconds)
+    about = project.sources[0].name
+    print(run_source_program(program, about, soc.name, given.seconds, words, project.folder), end="")
+    for script in project.checks:
+        said = run_script(project, script, words, given.seconds)
+        _say("check", f"{script.path.name}: {' '.join(said.splitlines()[-1:])}")
+        if refusal := refused_by(said):
+            raise AscendError("E43204", about, script.path.name, refusal)
 
 
 def kernel_request(given: argparse.Namespace, files: Sequence[str]) -> tuple[RunRequest, list[Array]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from test_project import TWICE
 
+from ascend_ep.cann.soc import find_soc
 from ascend_ep.opbuild.kernels.launches import has_launches, rewritten, without_launchers
 from ascend_ep.opbuild.kernels.sources import Sources
 from ascend_ep.opbuild.kernels.units import source_program_units
@@ -137,7 +138,7 @@ def test_a_program_calls_the_functions_that_build_files_make(run, tmp_path, monk
 @pytest.mark.parametrize("used", ["threadIdx.x", "int(ST_L2CacheType::L2_CACHE_HINT_NORMAL_FV)", "1"])
 def test_what_the_compiler_knows_without_a_header(used, tmp_path):
     (tmp_path / "k.cpp").write_text(f"inline int of_a_thread() {{ return {used}; }}\n")
-    [unit] = source_program_units([tmp_path / "k.cpp"], [], True)
+    [unit] = source_program_units([tmp_path / "k.cpp"], [], True, find_soc("Ascend910B1"))
     assert ("asc_simt.h" in unit.text) == (used != "1")
 
 
@@ -159,7 +160,7 @@ def test_what_the_compiler_knows_without_a_header(used, tmp_path):
 )
 def test_the_chip_that_build_files_define(line, defined, tmp_path):
     (tmp_path / "k.cpp").write_text(line + "\n")
-    [unit] = source_program_units([tmp_path / "k.cpp"], [], True)
+    [unit] = source_program_units([tmp_path / "k.cpp"], [], True, find_soc("Ascend910B1"))
     assert ("#define SOC_VERSION" in unit.text.partition('#include "' + str(tmp_path))[0]) == defined
 
 

@@ -15,13 +15,15 @@ from pathlib import Path
 from typing import TypeVar
 
 from ascend_ep.cann.soc import Soc, find_soc
+from ascend_ep.opbuild.kernels.program_project import ProgramProject
 
 from .comparing import Compared, compare
 from .compiling import Compiled, Compiler
 from .found import LICENCES, KernelFile, Left, kernel_files
+from .programs import programs_of, run_project
 from .table import compile_table, reason_table, value_table
 
-T = TypeVar("T")
+S, T = TypeVar("S"), TypeVar("T")
 
 
 def main() -> int:
@@ -32,7 +34,7 @@ def main() -> int:
     add(
         "--run",
         action="store_true",
-        help="run and compare kernels that have a reference, instead of compiling all",
+        help="run programs that check themselves and kernels that have a reference, instead of compiling all",
     )
     add("--rows", type=int, default=2, help="cases of a kernel (default: 2)")
     add("--elements", type=int, default=1 << 17, help="of a case's inputs, at most (default: 131072)")
@@ -51,9 +53,13 @@ def main() -> int:
     files = {name: [k for k in rows if isinstance(k, KernelFile)] for name, rows in found.items()}
     if given.run:
         values: dict[str, list[Compared]] = {}
-        for name, rows in files.items():
+        for folder in given.folders:
+            programs = [p for p in programs_of(folder, given.licence) if given.only in str(p.sources[0])]
+            known = {path for p in programs for path in p.sources}
+            rows = [f for f in files[folder.name] if f.path not in known]
             compared = _side_by_side(lambda f: _compared(f, given, soc), rows, given.processes)
-            values[name] = [c for group in compared for c in group]
+            ran = _side_by_side(lambda p: _ran(p, given, soc), programs, given.processes)
+            values[folder.name] = [*ran, *(c for group in compared for c in group)]
         print(value_table(values))
         return int(any(c.outcome == "differs" for rows in values.values() for c in rows))
     with tempfile.TemporaryDirectory(prefix="kernel-table-") as folder:
@@ -89,7 +95,14 @@ def _compared(file: KernelFile, given: argparse.Namespace, soc: Soc) -> list[Com
     return made
 
 
-def _side_by_side(one: Callable[[KernelFile], T], files: Iterable[KernelFile], processes: int) -> list[T]:
+def _ran(project: ProgramProject, given: argparse.Namespace, soc: Soc) -> Compared:
+    made = run_project(project, soc)
+    if given.verbose or made.outcome != "right":
+        print(f"{made.outcome:8} {project.folder} {made.case}: {made.detail}", flush=True)
+    return made
+
+
+def _side_by_side(one: Callable[[S], T], files: Iterable[S], processes: int) -> list[T]:
     with ThreadPoolExecutor(processes) as pool:
         return list(pool.map(one, files))
 

@@ -89,7 +89,9 @@ class Compiler:
         first, as it says types and tiling structures; where it fails, that is the reason."""
         sources = find_sources([file.path])
         if file.is_program:
-            return self._units(file, source_program_units([file.path], sources.folders, True), False)
+            return self._units(
+                file, source_program_units([file.path], sources.folders, True, self.soc), False
+            )
         try:
             unit = self._unit(file, sources)
         except AscendError as error:

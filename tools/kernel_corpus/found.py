@@ -50,7 +50,7 @@ def kernel_files(folder: Path, licences: Sequence[str] = LICENCES) -> Iterator[K
         text = path.read_text(encoding="utf-8", errors="replace")
         if "__global__" not in text or not _OF_ASCEND.search(text):
             continue
-        if licence := _licence(path, text, licences):
+        if licence := left_for_licence(path, licences):
             yield Left(path, licence)
             continue
         kernels = tuple(kernels_of(path))
@@ -68,9 +68,10 @@ def kernel_files(folder: Path, licences: Sequence[str] = LICENCES) -> Iterator[K
         yield KernelFile(path.resolve(), kernels, is_program([path]))
 
 
-def _licence(path: Path, text: str, licences: Sequence[str]) -> str:
-    """Why a file is left, for its own header's licence or that of a file that it includes."""
-    if any(licence in text[:3000] for licence in licences):
+def left_for_licence(path: Path, licences: Sequence[str]) -> str:
+    """Why a file is left, for its own header's licence or that of a file that it includes; "" if it isn't."""
+    head = path.read_text(encoding="utf-8", errors="replace")[:3000]
+    if any(licence in head for licence in licences):
         return "its licence"
     for other in sources_of(f'#include "{path.resolve()}"', find_sources([path]).folders):
         head = other.read_text(encoding="utf-8", errors="replace")[:3000]

@@ -7,6 +7,7 @@ import resource
 import signal
 import struct
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from ascend_ep.errors import AscendError
@@ -15,6 +16,9 @@ from .call_request import Answer, CallRequest, pack, unpack
 
 #: Seconds of a run unless others are given, and bytes that it may take.
 SECONDS, MEMORY_BYTES = 60, 4 << 30
+#: What host/signals.h writes before a signal ends the process: with this in front, and of tiling data.
+_EXPLAINED, ZERO_TILING = "ended: ", "all of its tiling data is zero"
+_ZERO_FIX = "Let the host's tiling function set the fields that the kernel divides by."
 
 
 def run_program(
@@ -34,7 +38,7 @@ def run_program(
         raise AscendError("E43206", kernel, f"it ran longer than {seconds:g} s and was stopped") from error
     said = ended.stderr.decode("utf-8", "replace").splitlines()
     if ended.returncode != 0:
-        raise AscendError("E43206", kernel, _ending(ended.returncode), details=said[-8:])
+        raise _ended(kernel, ended.returncode, said)
     try:
         return unpack(ended.stdout)
     except (struct.error, ValueError, KeyError) as error:
@@ -43,13 +47,21 @@ def run_program(
         ) from error
 
 
-def run_source_program(program: Path, about: str, soc_version: str, seconds: float = SECONDS) -> str:
-    """A program with a main function of its own, in the present folder: what it prints. Raises AscendError E43201 for
-    a broken rule, E43206 when it fails."""
+def run_source_program(
+    program: Path,
+    about: str,
+    soc_version: str,
+    seconds: float = SECONDS,
+    arguments: Sequence[str] = (),
+    folder: Path | None = None,
+) -> str:
+    """A program with a main function of its own, in a folder (the present one): what it prints. Raises AscendError
+    E43201 for a broken rule, E43206 when it fails."""
     environment = {**os.environ, "ASCEND_EP_SOC_VERSION": soc_version}
     try:
         ended = subprocess.run(
-            [str(program)],
+            [str(program), *arguments],
+            cwd=folder,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=seconds,
@@ -64,8 +76,7 @@ def run_source_program(program: Path, about: str, soc_version: str, seconds: flo
     if faults:
         raise AscendError("E43201", about, faults[0], details=[*printed.splitlines()[-5:], *faults[1:8]])
     if ended.returncode != 0:
-        lines = [*printed.splitlines()[-5:], *said.splitlines()[-8:]]
-        raise AscendError("E43206", about, _ending(ended.returncode), details=lines)
+        raise _ended(about, ended.returncode, said.splitlines(), printed.splitlines()[-5:])
     return printed + said
 
 
@@ -81,6 +92,15 @@ def describe_program(program: Path, about: str) -> str:
         said = ended.stderr.decode("utf-8", "replace").splitlines()
         raise AscendError("E43205", about, f"its registration {_ending(ended.returncode)}", details=said[-8:])
     return ended.stdout.decode("utf-8", "replace")
+
+
+def _ended(kernel: str, status: int, said: Sequence[str], printed: Sequence[str] = ()) -> AscendError:
+    """E43206 of a process that ends so. What host/signals.h says of the signal is part of it."""
+    reasons = [line.removeprefix(_EXPLAINED) for line in said if line.startswith(_EXPLAINED)]
+    others = [line for line in said if not line.startswith(_EXPLAINED)]
+    ending = ": ".join([_ending(status), *reasons[:1]])
+    fix = _ZERO_FIX if ZERO_TILING in reasons else None
+    return AscendError("E43206", kernel, ending, fix=fix, details=[*printed, *reasons[1:], *others[-8:]])
 
 
 def _ending(status: int) -> str:

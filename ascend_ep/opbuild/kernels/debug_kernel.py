@@ -31,7 +31,7 @@ def debug_kernel(request: RunRequest, block: int | None, commands: Sequence[str]
     kernel, assembly, call, _ = prepared(request)
     units = [
         replace(unit, flags=(*DEBUG, *unit.flags[3:])) if unit.flags in (CHECKED, UNCHECKED) else unit
-        for unit in program_units(assembly, request.is_checked)
+        for unit in program_units(assembly, request.is_checked, request.soc)
     ]
     program = linked(units, "run")
     stop = f"break asc_kernel_0_{kernel.name}"

@@ -21,7 +21,7 @@ from .assemble import column_of, host_assembly, plain_assembly, tensor_parameter
 from .host_code import HostOperator
 from .signature import KernelFunction
 from .sources import Sources, read_sources
-from .tiling_values import tiling_bytes, value_bytes
+from .tiling_values import tiling_bytes, tiling_wanted, value_bytes
 from .units import Assembly, TypeColumn, program_units
 
 
@@ -65,9 +65,14 @@ def run_kernel(request: RunRequest) -> Run:
     E43202 (no kernel), E43203 (arguments), E43205 (the host refuses), E43206 (the process ends)."""
     start = time.perf_counter()
     kernel, assembly, call, notes = prepared(request)
-    program = linked(program_units(assembly, request.is_checked), "run")
+    program = linked(program_units(assembly, request.is_checked, request.soc), "run")
     compiled = time.perf_counter()
-    answer = run_program(program, call, kernel.name, request.seconds)
+    try:
+        answer = run_program(program, call, kernel.name, request.seconds)
+    except AscendError as error:
+        if not assembly.op and (missing := missing_tiling(request, kernel)):
+            error.details, error.fix = (missing, *error.details), "Give the tiling data."
+        raise
     if answer.refused:
         raise AscendError("E43205" if assembly.op else "E43203", assembly.op or kernel.name, answer.refused)
     ended = time.perf_counter()
@@ -219,10 +224,21 @@ def plain_call(
     by_value = [p for p in kernel.parameters if p.is_tiling and not p.is_pointer]
     if by_value:
         ordered, assembly = _tiling_by_value(kernel, values, tiling, assembly)
+    if missing := missing_tiling(request, kernel):
+        notes.append(missing)
     if not request.blocks:
         notes.append("one block is launched (--block_dim says another number)")
     plain = Plain(request.blocks or 1, request.key, request.workspace, tiling)
     return assembly, CallRequest(request.soc, list(request.inputs), outputs, (), plain, ordered)
+
+
+def missing_tiling(request: RunRequest, kernel: KernelFunction) -> str:
+    """That a kernel without host code reads tiling data which nothing gives; "" otherwise."""
+    given = any(p.is_tiling and p.name in request.values for p in kernel.parameters)
+    if request.tiling or given:
+        return ""
+    wanted = tiling_wanted(kernel, request.sources.folders)
+    return f"all of its tiling data is zero, as nothing gives it ({wanted})" if wanted else ""
 
 
 def _tiling_by_value(

@@ -78,6 +78,11 @@ def is_kernel_source(path: Path) -> bool:
     return path.suffix in SUFFIXES
 
 
+def is_bare_folder(path: Path) -> bool:
+    """Whether it is a folder, and no project as msopgen makes it."""
+    return path.is_dir() and not (path / "op_kernel").is_dir()
+
+
 def find_sources(
     paths: Sequence[Path], host: Sequence[Path] = (), op_type: str = "", included: Sequence[Path] = ()
 ) -> Sources:
@@ -110,7 +115,10 @@ def _kernel_files(project: Path) -> list[Path]:
     folder = (project / "op_kernel").resolve()
     if not folder.is_dir():
         raise AscendError(
-            "E43202", project, "it has no folder op_kernel", fix="Name a project as msopgen makes it."
+            "E43202",
+            project,
+            "it has neither a folder op_kernel nor a file with a main function",
+            fix="Name a project as msopgen makes it, a program's folder, or files.",
         )
     files = [p for p in sorted(folder.rglob("*")) if p.suffix in SUFFIXES and kernels_of(p)]
     if not files:

@@ -33,6 +33,9 @@ _MACRO = re.compile(r"TILING_DATA_FIELD_DEF(?P<array>_ARR)?\s*\(([^)]*)\)")
 _USED = re.compile(
     r"GET_TILING_DATA_WITH_STRUCT\s*\(\s*([\w:]+)|REGISTER_TILING_DEFAULT\s*\(\s*([\w:]+)|GET_TILING_DATA_MEMBER\s*\(\s*([\w:]+)"
 )
+_READ = re.compile(r"\bGET_TILING_DATA")
+#: Fields that a hint names.
+_SHOWN = 6
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,16 @@ def tiling_bytes(text: str, kernel: KernelFunction, folders: Sequence[Path]) -> 
     return struct.pack(
         "@" + "".join(formats), *(_number(p, f, text) for p, f in zip(parts, formats, strict=True))
     )
+
+
+def tiling_wanted(kernel: KernelFunction, folders: Sequence[Path]) -> str:
+    """How to give the tiling data that a kernel reads: a --tiling, "" where it reads none."""
+    text = without_comments(kernel.file.read_text(encoding="utf-8", errors="replace"))
+    if not _READ.search(text) and not any(p.is_tiling for p in kernel.parameters):
+        return ""
+    fields = structure_fields(kernel, folders)
+    named = [f"{f.name}=..." for f in fields[:_SHOWN]] + ["..."] * (len(fields) > _SHOWN)
+    return f'--tiling "{",".join(named)}"' if fields else "--tiling FILE"
 
 
 def _file_bytes(path: Path) -> bytes:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from ascend_ep.cann.soc import Soc
+from ascend_ep.cann.soc import Soc, find_soc
 from ascend_ep.element_types import ELEMENT_TYPES
 from ascend_ep.opbuild.ascendc.call_request import GE_NUMBERS, OF_GE, chip_numbers
 from ascend_ep.opbuild.ascendc.cpp import Unit, sources_of
@@ -42,6 +42,8 @@ _THREADS = re.compile(r"\b(?:threadIdx|(?:LD|ST)_L2CacheType)\b")
 CHECKED = ("-std=c++20", "-O1", "-g1", *_ON_CPU)
 UNCHECKED = ("-std=c++20", "-O2", "-DASCENDC_CPU_NO_CHECK", *_ON_CPU)
 HOST = ("-std=c++20", "-O1")
+#: The chip whose memories the header knows unless it is told another.
+USUAL_CHIP = "Ascend910B1"
 
 
 @dataclass(frozen=True)
@@ -187,9 +189,17 @@ def describing_units(files: Sequence[Path], folders: Sequence[Path]) -> list[Uni
     return [*host_units(files, folders), _parts_unit(Assembly((), (), (), ())), _main_unit()]
 
 
-def program_units(assembly: Assembly, is_checked: bool) -> list[Unit]:
+def program_units(assembly: Assembly, is_checked: bool, soc: Soc) -> list[Unit]:
     """A program that makes one call."""
-    return [*_shared_units(assembly, is_checked), _parts_unit(assembly), _main_unit()]
+    return [*_shared_units(assembly, is_checked, soc), _parts_unit(assembly), _main_unit()]
+
+
+def _for_chip(unit: Unit, soc: Soc) -> Unit:
+    """A kernel's unit with the sizes of a chip's memories as constants: the header's own are USUAL_CHIP's."""
+    sizes, usual = (chip_numbers(s)[:5] for s in (soc, find_soc(USUAL_CHIP)))
+    if sizes == usual:
+        return unit
+    return replace(unit, text=f'#define ASC_CHIP_OF_PROGRAM "{soc.name}"\n{unit.text}')
 
 
 def _main_unit() -> Unit:
@@ -243,11 +253,11 @@ def library_units(assembly: Assembly, op_type: str, soc: Soc, more: LibraryText)
         "}",
         "",
     ])  # fmt: skip
-    return [*_shared_units(assembly, False), _parts_unit(assembly), Unit("library", text, {}, (), HOST)]
+    return [*_shared_units(assembly, False, soc), _parts_unit(assembly), Unit("library", text, {}, (), HOST)]
 
 
-def _shared_units(assembly: Assembly, is_checked: bool) -> list[Unit]:
-    kernels = [kernel.unit(i, is_checked) for i, kernel in enumerate(assembly.kernels)]
+def _shared_units(assembly: Assembly, is_checked: bool, soc: Soc) -> list[Unit]:
+    kernels = [_for_chip(kernel.unit(i, is_checked), soc) for i, kernel in enumerate(assembly.kernels)]
     return [*host_units(assembly.host, assembly.host_folders), *kernels]
 
 
@@ -279,7 +289,9 @@ def _parts_unit(assembly: Assembly) -> Unit:
     return Unit("parts", "\n".join([*lines, "}", ""]), {}, (), HOST)
 
 
-def source_program_units(files: Sequence[Path], folders: Sequence[Path], is_checked: bool) -> list[Unit]:
+def source_program_units(
+    files: Sequence[Path], folders: Sequence[Path], is_checked: bool, soc: Soc
+) -> list[Unit]:
     """A program of kernels and of a main function that launches them, as its sources stand."""
     flags = CHECKED if is_checked else UNCHECKED
     kernels = [k for path in files for k in kernels_of(path) if not k.template]
@@ -296,7 +308,6 @@ def source_program_units(files: Sequence[Path], folders: Sequence[Path], is_chec
         ]
         functions = [launch_function(k) for k in kernels if k.file == path and k.name in wanted]
         lines += ['#include "acl/acl_rt.h"', *functions] if functions else []
-        units.append(
-            Unit(f"source{i}", "\n".join(lines) + "\n", launch_headers(path, places, kernels), places, flags)
-        )
+        text, headers = "\n".join(lines) + "\n", launch_headers(path, places, kernels)
+        units.append(_for_chip(Unit(f"source{i}", text, headers, places, flags), soc))
     return units

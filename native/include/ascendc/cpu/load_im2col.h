@@ -161,6 +161,17 @@ template <typename T>
 inline void SetLoadDataPaddingValue(T value) {
     asc_cpu::cube_modes().pad_bits = asc_cpu::pad_bits_of(value);
 }
+/* Iterations of one LoadData, repeatStride apart, by rows (repeatMode 0) or by columns (1) of the unrolled matrix. One
+ * is what is simulated: where the others' results would lie no public page says. */
+struct LoadDataRepeatParam {
+    uint16_t repeatStride = 0;
+    uint8_t repeatTime = 1;
+    uint8_t repeatMode = 0;
+};
+inline void SetLoadDataRepeat(const LoadDataRepeatParam &p) {
+    asc_cpu::need_parameter(p.repeatTime == 1 && p.repeatMode < 2, "SetLoadDataRepeat",
+                            "repeatMode is 0 or 1, and only a repeatTime of 1 is simulated");
+}
 /* A ring of L1 that reads wrap in; 0, which is none, is what is simulated. */
 inline void SetLoadDataBoundary(uint32_t bytes) {
     asc_cpu::need_parameter(bytes == 0, "SetLoadDataBoundary", "only 0, no boundary, is simulated");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include "fault.h"
 #include "types.h"
@@ -28,19 +29,26 @@ struct Chip {
         return sizes[size_t(space)];
     }
 };
-/* The chip of a --soc_version, by its family; an unknown name is one of Ascend910B. */
-inline Chip chip_of(const char *soc) {
-    const auto begins = [soc](const char *with) { return std::strncmp(soc, with, std::strlen(with)) == 0; };
-    Chip chip;
-    if (begins("Ascend310P")) return {262144, 1 << 20, 65536, 65536, 262144, 1024, 7168};
+/* The chip of a --soc_version, by its family, as ascend_ep/cann/soc.py has it (a test compares them); an unknown name
+ * is one of Ascend910B. */
+constexpr Chip chip_of(std::string_view soc) {
+    const auto begins = [soc](std::string_view with) { return soc.substr(0, with.size()) == with; };
+    if (begins("Ascend310P") || begins("Ascend710")) return {262144, 1 << 20, 65536, 65536, 262144, 1024, 7168};
     if (begins("Ascend310B")) return {253952, 1 << 20, 65536, 65536, 131072, 1024, 7168};
     if (begins("Ascend310")) return {253952, 1 << 20, 65536, 65536, 262144, 1024, 7168};
-    if (begins("Ascend910_95")) return {253952, 524288, 65536, 65536, 262144, 4096, 7168};
-    if (begins("Ascend910A") || begins("Ascend910Pro") || begins("Ascend910Pre") || !std::strcmp(soc, "Ascend910B") ||
-        !std::strcmp(soc, "Ascend910"))
+    if (begins("Ascend910_95") || begins("Ascend950")) return {253952, 524288, 65536, 65536, 262144, 4096, 7168};
+    if (begins("Ascend910A") || begins("Ascend910Pro") || begins("Ascend910Pre") || soc == "Ascend910B" ||
+        soc == "Ascend910")
         return {262144, 1 << 20, 65536, 65536, 262144, 1024, 7168};
-    return chip;
+    return {};
 }
+
+/* What a build file says that a program runs for. */
+#ifndef ASC_CHIP_OF_PROGRAM
+#define ASC_CHIP_OF_PROGRAM "Ascend910B1"
+#endif
+/* The chip that a source is compiled for: its sizes are constants of the language. */
+constexpr Chip COMPILED_FOR = chip_of(ASC_CHIP_OF_PROGRAM);
 
 /* A bit per byte, changed and asked about in whole words. */
 class Bits {

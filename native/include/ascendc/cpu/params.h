@@ -2,7 +2,7 @@
  * one behind the other, eight of them to a repeat. Strides are in blocks. */
 #pragma once
 
-#include "types.h"
+#include "memory.h"
 
 namespace AscendC {
 
@@ -14,8 +14,9 @@ constexpr int32_t MAX_REPEAT_TIMES = 255, ONE_BYTE_BIT_SIZE = 8, BITS_PER_BYTE =
 constexpr int32_t BRCB_BROADCAST_NUMBER = 8, TWO = 2;
 constexpr float PI = 3.14159265358979f;
 constexpr uint64_t FULL_MASK = 0xFFFFFFFFFFFFFFFF;
-constexpr int32_t TOTAL_UB_SIZE = 196608, TOTAL_L1_SIZE = 524288, TOTAL_L0A_SIZE = 65536, TOTAL_L0B_SIZE = 65536,
-                  TOTAL_L0C_SIZE = 131072;
+constexpr int32_t TOTAL_UB_SIZE = asc_cpu::COMPILED_FOR.ub, TOTAL_L1_SIZE = asc_cpu::COMPILED_FOR.l1,
+                  TOTAL_L0A_SIZE = asc_cpu::COMPILED_FOR.l0a, TOTAL_L0B_SIZE = asc_cpu::COMPILED_FOR.l0b,
+                  TOTAL_L0C_SIZE = asc_cpu::COMPILED_FOR.l0c;
 
 struct UnaryRepeatParams {
     uint16_t dstBlkStride = 1, srcBlkStride = 1;

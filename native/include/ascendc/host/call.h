@@ -74,7 +74,7 @@ class Call {
         add_tensors(node_.output_groups, node_.outputs, parts_.output_names, shared_out, Role::OUTPUT);
         if (workspace_bytes) add({"the workspace", workspace, workspace_bytes, Role::WORKSPACE});
         uint8_t *tiling = static_cast<uint8_t *>(node_.tiling.GetData());
-        if (node_.tiling.GetDataSize()) add({"the tiling data", tiling, node_.tiling.GetDataSize(), Role::READABLE});
+        if (node_.tiling.GetDataSize()) add({TILING_DATA, tiling, node_.tiling.GetDataSize(), Role::READABLE});
         std::vector<void *> addresses;
         for (size_t i = 0; i < parts_.n_arguments; i++) {
             const ArgumentSpec &a = parts_.arguments[i];
@@ -100,10 +100,11 @@ class Call {
         for (size_t i = 0; i < buffers_.size(); i++) buffers_[i].name = names_[i].c_str();
         Findings found;
         column.kernel->launch({node_.blocks, node_.key, node_.chip->name.c_str(), node_.chip->ub, buffers_.data(),
-                               buffers_.size(), addresses.data(), strict, stop, tell, &found, found.work});
+                               buffers_.size(), addresses.data(), strict, stop, tell, &found, found.work,
+                               owns_process});
         return found;
     }
-    bool strict = false, stop = true; /* of LaunchRequest */
+    bool strict = false, stop = true, owns_process = false; /* of LaunchRequest */
 
    private:
     static void tell(void *to, bool advice, const char *line) {

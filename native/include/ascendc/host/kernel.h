@@ -15,6 +15,9 @@ constexpr size_t WORK_NUMBERS = 11;
 
 enum class Role { INPUT, OUTPUT, BOTH, WORKSPACE, READABLE };
 
+/* The name of the buffer that tiling fills. */
+constexpr const char *TILING_DATA = "the tiling data";
+
 /* Memory that a kernel may use. */
 struct Buffer {
     const char *name;
@@ -36,6 +39,7 @@ struct LaunchRequest {
     void (*tell)(void *to, bool advice, const char *line);
     void *to;
     uint64_t *work = nullptr; /* where what it asks of the chip goes, of a checked kernel: WORK_NUMBERS of cpu/work.h */
+    bool owns_process = false; /* the process is for launches alone: signals that end it are explained */
 };
 
 /* One kernel for one column of element types. */

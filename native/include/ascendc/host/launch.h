@@ -4,12 +4,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
 
 #include "../cpu/kernel.h"
 #include "kernel.h"
+#include "signals.h"
 
 /* Of libascendcl, where a program has it: a launch in the trace that msprof reads. */
 extern "C" __attribute__((weak)) int32_t asc_launch_begin(void);
@@ -37,6 +39,8 @@ class Launch {
             }
             for (size_t i = 0; i < request_.n_buffers; i++) add(request_.buffers[i]);
         };
+        std::optional<ExplainedSignals> explained;
+        if (request_.owns_process) explained.emplace(request_);
         try {
             asc_cpu::run_on_its_cores(request_.blocks, memories(), begin, body);
             asc_cpu::place() = {};
@@ -117,11 +121,6 @@ struct KernelOf<function> {
     }
 };
 
-/* What a build file says that a program runs for. */
-#ifndef ASC_CHIP_OF_PROGRAM
-#define ASC_CHIP_OF_PROGRAM "Ascend910B1"
-#endif
-
 /* The chip that a program runs for: $ASCEND_EP_SOC_VERSION before all. */
 inline const char *chip_of_programs() {
     const char *name = std::getenv("ASCEND_EP_SOC_VERSION");
@@ -148,6 +147,7 @@ inline auto launcher(uint32_t blocks, Rest &&...) {
                 if (!advice) *static_cast<bool *>(to) = true;
             };
             request.to = &failed;
+            request.owns_process = true;
             const bool recorded = asc_launch_begin && asc_launch_begin();
             Launch(request).run([&] { kernel(arguments...); });
             if (recorded) asc_launch_end(name, blocks, failed);

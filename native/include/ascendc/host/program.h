@@ -236,6 +236,7 @@ inline int answer(const Parts &parts, ops::OpDef *definition) {
         Call call(parts, node);
         call.strict = request.strict;
         call.stop = request.stop;
+        call.owns_process = true;
         const Findings found = call.run(workspace.data(), workspace.size(), request.values);
         give_answer(node, workspace.size(), found);
     } catch (const Refusal &refusal) {
