@@ -46,11 +46,17 @@ def kernel_reader(insn: Insn) -> int:
     """The first reader that has the kernel of an instruction, for its types and arguments."""
     if insn.native is not None:
         return 1
-    if insn.kernel == "conv_joined":
+    if insn.kernel == "conv_joined" or _may_slice_backwards(insn):
         return 12
     if _is_of_11(insn):
         return 11
     return 10 if _is_of_10(insn) else 9 if _is_of_9(insn) else 1
+
+
+def _may_slice_backwards(insn: Insn) -> bool:
+    """Of steps that come with the data: below 0, older readers cut open ends, and starts before the first
+    element, otherwise."""
+    return insn.kernel == "slice" and len(insn.ins) > 4 and insn.ins[4] is not None
 
 
 def _is_of_11(insn: Insn) -> bool:
