@@ -16,7 +16,6 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
 from ascend_ep.graph import sliding
-from ascend_ep.opdef.dims import Dim
 
 Array = npt.NDArray[np.float64]
 
@@ -34,15 +33,12 @@ def _sliding(
     count = len(kernel)
     given = [int(p) for p in pads] if pads else [0] * (2 * count)
     parts = zip(kernel, strides, dilations, given[:count], given[count:], strict=True)
-    return [sliding.Window(*map(int, part), auto_pad) for part in parts]
+    return [sliding.Window(int(k), int(s), int(d), b, a, auto_pad) for k, s, d, b, a in parts]
 
 
-def _number(dim: Dim) -> int:
-    assert isinstance(dim, int)
-    return dim
-
-
-def _windows(x: Array, kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]) -> Array:
+def _windows(
+    x: npt.NDArray[Any], kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
+) -> npt.NDArray[Any]:
     """[N, C, out..., kernel...] of an already padded input."""
     extents = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
     axes = tuple(range(2, x.ndim))
@@ -53,7 +49,7 @@ def _windows(x: Array, kernel: Sequence[int], strides: Sequence[int], dilations:
         *(slice(None, None, s) for s in strides),
         *(slice(None, None, d) for d in dilations),
     )
-    picked: Array = every[steps]
+    picked: npt.NDArray[Any] = every[steps]
     return picked
 
 
@@ -71,7 +67,7 @@ def convolve(
     kernel = w.shape[2:]
     axes = zip(x.shape[2:], _sliding(kernel, strides, dilations, pads, auto_pad), strict=True)
     places = [sliding.convolved(dim, w) for dim, w in axes]
-    padded = np.pad(x, [(0, 0), (0, 0), *((_number(p.before), _number(p.after)) for p in places)])
+    padded = np.pad(x, [(0, 0), (0, 0), *(p.numbers()[:2] for p in places)])
     windows = _windows(padded, kernel, strides, dilations)
     n, out = x.shape[0], windows.shape[2 : x.ndim]
     per_group = x.shape[1] // group
@@ -111,7 +107,7 @@ def convolve_transposed(
         sliding.transposed(dim, w, more, size)
         for dim, w, more, size in zip(dims, parts, output_padding, given, strict=True)
     ]
-    begins, wanted = [_number(p.before) for p in places], [_number(p.count) for p in places]
+    begins, _, wanted = zip(*(p.numbers() for p in places), strict=True)
     n, per_group, per_out = x.shape[0], x.shape[1] // group, w.shape[1]
     room = [max(f + p, b + o) for f, p, b, o in zip(full, output_padding, begins, wanted, strict=True)]
     y = np.zeros((n, group, per_out, *room))
@@ -197,14 +193,18 @@ def places_of_maxima(
 
 
 def _seen(
-    x: Array, parts: Sequence[sliding.Window], ceil_mode: bool, fill: float, beyond: float | None = None
-) -> Array:
+    x: npt.NDArray[Any],
+    parts: Sequence[sliding.Window],
+    ceil_mode: bool,
+    fill: float,
+    beyond: float | None = None,
+) -> npt.NDArray[Any]:
     """What a pool's windows see, as `_windows` has it. beyond: what is further out than the padding, if not
     `fill` too."""
     counts, around, further = [], [(0, 0)] * 2, [(0, 0)] * 2
     for dim, w in zip(x.shape[2:], parts, strict=True):
         places = sliding.pooled(dim, w, ceil_mode)
-        before, after, count = (_number(n) for n in (places.before, places.after, places.count))
+        before, after, count = places.numbers()
         reach = (count - 1) * w.stride + w.extent - before - dim  # of the last window, from the image's end
         around.append((before, min(reach, after)))
         further.append((0, max(reach - after, 0)))

@@ -56,6 +56,13 @@ class Places:
     after: Dim
     count: Dim
 
+    def numbers(self) -> tuple[int, int, int]:
+        """Of an axis whose size is known."""
+        assert isinstance(self.before, int)
+        assert isinstance(self.after, int)
+        assert isinstance(self.count, int)
+        return self.before, self.after, self.count
+
 
 def convolved(dim: Dim, w: Window) -> Places:
     """Of a convolution."""

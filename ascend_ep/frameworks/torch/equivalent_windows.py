@@ -59,9 +59,10 @@ def _windows(x: Any, a: Attributes, fill: float, beyond: float | None = None) ->
     around, further = [], []
     for size, w in zip(x.shape[2:], parts, strict=True):
         places = sliding.pooled(int(size), w, bool(a.get("ceil_mode", 0)))
-        reach = (places.count - 1) * w.stride + w.extent - places.before - int(size)
-        around.append((places.before, min(reach, places.after)))
-        further.append((0, max(reach - places.after, 0)))
+        before, after, count = places.numbers()
+        reach = (count - 1) * w.stride + w.extent - before - int(size)
+        around.append((before, min(reach, after)))
+        further.append((0, max(reach - after, 0)))
     windows = _padded(_padded(x, around, fill), further, fill if beyond is None else beyond)
     for i, w in enumerate(parts):
         windows = windows.unfold(2 + i, w.extent, w.stride)[..., :: w.dilation]
