@@ -43,11 +43,12 @@ def convolved_back(x: Any, w: Any, b: Any, *, a: Attributes) -> Any:
     more = list(a.get("output_padding") or [0] * count)
     sizes = list(a.get("output_shape") or [None] * count)[-count:]
     parts = zip(x.shape[2:], _sliding(w.shape[2:], a), more, sizes, strict=True)
-    places = [sliding.transposed(int(n), window, m, size) for n, window, m, size in parts]
+    places = [sliding.transposed(int(n), window, m, size).numbers() for n, window, m, size in parts]
     function = getattr(torch.nn.functional, f"conv_transpose{count}d")
     made = function(x, w, b, tuple(strides), 0, 0, a.get("group", 1), tuple(dilations))
     # what is beyond the whole result is 0, and the bias
-    edges = [(-p.before, m - p.after) for p, m in zip(places, more, strict=True)]
+    ends = zip(places, made.shape[2:], strict=True)
+    edges = [(-before, before + count - int(whole)) for (before, _, count), whole in ends]
     made = _padded(made if b is None else made - b.reshape(-1, *[1] * count), edges, 0.0)
     return made if b is None else made + b.reshape(-1, *[1] * count)
 
