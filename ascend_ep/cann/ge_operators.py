@@ -7,7 +7,7 @@ an operator is ONNX's under another name, with its attributes renamed, a row of 
 from __future__ import annotations
 
 from . import ge_translations as to
-from .ge_recurrent import dynamic_rnn
+from .ge_recurrent import dynamic_rnn, dynamic_rnn_grad
 from .ge_translations import Build
 
 #: The opset of the ONNX operators meant.
@@ -134,4 +134,5 @@ GE_OPERATORS: dict[str, Build] = {
     "ArgMaxV2": to.argmax,
     "BiasAdd": to.bias_add,
     "DynamicRNN": dynamic_rnn,
+    "DynamicRNNGrad": dynamic_rnn_grad,
 }

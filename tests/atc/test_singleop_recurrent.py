@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,74 @@ def test_what_a_layer_gives(
         wanted = reference(attributes, *(v.astype(np.float64) for v in feeds.values()))
         for output, a, b in zip(OUTPUTS, found, wanted, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5, err_msg=f"{name} {output}")
+
+
+#: Those of torch_npu, which says "one layer" and "no dropout" of the gradient by other numbers.
+ASKED = {"gate_order": "ifjo", "cell_depth": 0, "keep_prob": -1.0, "cell_clip": -1.0, "time_major": True}
+GRADIENTS: dict[str, tuple[tuple[int, int, int, int], str]] = {
+    "several": ((5, 2, 3, 4), "UNIDIRECTIONAL"),
+    "one": ((1, 1, 1, 3), "UNIDIRECTIONAL"),
+    "reverse": ((3, 2, 2, 3), "REDIRECTIONAL"),
+}
+
+
+def gradients(loss: Callable[..., float], *at: np.ndarray) -> list[np.ndarray]:
+    """By central differences."""
+    found = []
+    for place in at:
+        slope = np.zeros_like(place)
+        for index in np.ndindex(place.shape):
+            kept, ends = place[index], []
+            for step in (1e-5, -1e-5):
+                place[index] = kept + step
+                ends.append(loss(*at))
+            place[index], slope[index] = kept, (ends[0] - ends[1]) / 2e-5
+        found.append(slope)
+    return found
+
+
+def test_the_gradient_of_a_layer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    generator = np.random.default_rng(4)
+    given: dict[str, list[np.ndarray]] = {}
+    wanted: dict[str, list[np.ndarray]] = {}
+    listed = []
+    for name, ((steps, batch, width, hidden), direction) in GRADIENTS.items():
+        attributes = {**ASKED, "direction": direction}
+        shapes = [(steps, batch, width), (width + hidden, 4 * hidden), (4 * hidden,)]
+        shapes += [(1, batch, hidden)] * 2
+        x, w, b, h, c = (generator.standard_normal(shape) for shape in shapes)
+        dy, dh, dc = (generator.standard_normal((n, batch, hidden)) for n in (steps, 1, 1))
+        last = 0 if direction == "REDIRECTIONAL" else steps - 1
+
+        def loss(
+            *at: np.ndarray, attributes: Any = attributes, ds: Any = (dy, dh, dc), last: Any = last
+        ) -> float:
+            y, _, cells, *_ = reference(attributes, *at)
+            return float((y * ds[0]).sum() + (y[last] * ds[1][0]).sum() + (cells[last] * ds[2][0]).sum())
+
+        y, _, cells, *gates = reference(attributes, x, w, b, h, c)
+        dx, dw, db, *first = gradients(loss, x, w, b, h, c)
+        wanted[name] = [dw, db, dx, *first]
+        given[name] = [x, w, b, y, h, c, y, cells, dy, dh, dc, *gates]
+        entry = described((steps, batch, width, hidden), attributes, False)
+        entry |= {"op": "DynamicRNNGrad", "name": name}
+        for side, tensors in (
+            ("input_desc", [*given[name], *[np.zeros(())] * 5]),
+            ("output_desc", wanted[name]),
+        ):
+            entry[side] = [{"format": "ND", "shape": list(v.shape), "type": "float"} for v in tensors]
+        listed.append(entry)
+    Path("op_list.json").write_text(json.dumps(listed))
+    assert run(capsys, *LINE)[0] == 0
+    for name, values in given.items():
+        session = ascend_ep.InferenceSession(f"out/{name}.om")
+        named = {f"x{i}": v.astype(np.float32) for i, v in enumerate([*values, *[np.zeros(())] * 5])}
+        found = session.run(None, {g.name: named[g.name] for g in session.get_inputs()})
+        for a, exact in zip(found, wanted[name], strict=True):
+            np.testing.assert_allclose(a, exact, rtol=1e-4, atol=1e-5, err_msg=name)
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
