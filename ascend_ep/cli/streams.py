@@ -26,7 +26,8 @@ _UNSAID = ("strict", "surrogateescape")
 def standard_streams() -> Iterator[None]:
     """Around a command. Streams that a program has put in place of Python's own stay what they are."""
     _open_closed()
-    before, own = sys.stdout, sys.__stdout__
+    before: Any = sys.stdout
+    own: Any = sys.__stdout__
     made = _naming(before) if _is_file(before) else before
     sys.stdout = made
     if own is before:
