@@ -67,7 +67,7 @@ static inline __attribute__((always_inline)) void weigh(const score_tile *t, flo
     } while (0)
 #define LINE_OF(kind, broadcast, multiply, rows, vectors) \
     do {                                                  \
-        if (kind##_by_halves)                             \
+        if (kind##_by_halves && rows > 4)                 \
             LINE_OF_PAIRS(rows, vectors);                 \
         else                                              \
             LINE(broadcast, multiply, rows, vectors);     \

@@ -53,9 +53,14 @@
     }
 
 #if defined(GEMM_HALF)
-/* Read anew for each half: kept, pairs would need registers that the sums take. */
-#define STEP(rows, vectors)                                                                           \
-    do {                                                                                              \
+/* Read anew for each half: kept, pairs would need registers that the sums of a high tile take. */
+#define MULTIPLY_STEP(rows, vectors)                                                                  \
+    if (rows <= 4) {                                                                                  \
+        vf right[vectors];                                                                            \
+        _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++) right[v] =                          \
+            GEMM_LOAD(b + v / PER_PANEL * panel + v % PER_PANEL * GEMM_VECTOR);                       \
+        PRODUCTS(rows, vectors)                                                                       \
+    } else                                                                                            \
         _Pragma("GCC unroll 2") for (int first = 0; first < 2; first++) {                             \
             vf right[vectors];                                                                        \
             __asm__("" : "+r"(a), "+r"(b));                                                           \
@@ -66,25 +71,22 @@
                 _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++) sum[i][v] =                 \
                     vf_fma(left, right[v], sum[i][v]);                                                \
             }                                                                                         \
-        }                                                                                             \
-        __builtin_prefetch(fetch, 0, 2);                                                              \
-        fetch += fetch_step;                                                                          \
-        a += a_step;                                                                                  \
-        b += b_step;                                                                                  \
-    } while (0)
+        }
 #else
-#define STEP(rows, vectors)                                                     \
-    do {                                                                        \
-        vf right[vectors];                                                      \
-        _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++) right[v] =    \
-            GEMM_LOAD(b + v / PER_PANEL * panel + v % PER_PANEL * GEMM_VECTOR); \
-        PRODUCTS(rows, vectors)                                                 \
-        __builtin_prefetch(fetch, 0, 2);                                        \
-        fetch += fetch_step;                                                    \
-        a += a_step;                                                            \
-        b += b_step;                                                            \
-    } while (0)
+#define MULTIPLY_STEP(rows, vectors)                                        \
+    vf right[vectors];                                                      \
+    _Pragma("GCC unroll 8") for (int v = 0; v < vectors; v++) right[v] =    \
+        GEMM_LOAD(b + v / PER_PANEL * panel + v % PER_PANEL * GEMM_VECTOR); \
+    PRODUCTS(rows, vectors)
 #endif
+#define STEP(rows, vectors)              \
+    do {                                 \
+        MULTIPLY_STEP(rows, vectors)     \
+        __builtin_prefetch(fetch, 0, 2); \
+        fetch += fetch_step;             \
+        a += a_step;                     \
+        b += b_step;                     \
+    } while (0)
 
 #if !defined(GEMM_BLOCKS)
 #define GEMM_BLOCKS(t, rows, vectors) 0
