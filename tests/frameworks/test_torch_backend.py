@@ -167,18 +167,54 @@ def test_numbers_that_are_assigned_to_slices() -> None:
     assert not reports()[-1].eager, reports()[-1]
 
 
-def test_later_calls_with_numbers_that_translations_take_otherwise() -> None:
+INF, NAN = float("inf"), float("nan")
+#: Pairs of all of these follow a first call that has none of them.
+HARD = torch.tensor([NAN, INF, -INF, 0.0, -0.0, 9.0, 1.0, -2.0, 0.1])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, y: torch.sign(x) + y,
+        lambda x, y: torch.signbit(x.nan_to_num(1.0, INF, -INF)) * y,
+        torch.floor_divide,
+        torch.remainder,
+        torch.atan2,
+        lambda x, y: torch.div(x, y, rounding_mode="floor"),
+        lambda x, y: torch.logcumsumexp(x, 0) + y,
+        lambda x, y: torch.logcumsumexp(x.reshape(9, -1), 1).flatten() + y,
+        lambda x, y: torch.diagonal(x.reshape(9, -1), 1) + 1,
+        lambda x, y: torch.diag(x.reshape(9, -1), -2) + 1,
+    ],
+)
+def test_later_calls_with_numbers_that_translations_take_otherwise(function: Any) -> None:
     """The first call, which is compared with PyTorch's, has none of them."""
-    x, y = torch.tensor([0.9, 8.0, -7.0, 5.0, 2.0]), torch.tensor([0.4, 2.0, 3.0, -3.0, 3.0])
-    hard = (
-        torch.tensor([float("nan"), float("inf"), -0.0, 9.0, 1.0]),
-        torch.tensor([1.0, 2.0, -3.0, 0.0, 0.1]),
-    )
-    for function in (lambda x, y: torch.sign(x) + y, torch.floor_divide):
-        compiled = torch.compile(function, backend=ascend)
-        for given in ((x, y), hard):
-            torch.testing.assert_close(compiled(*given), function(*given), equal_nan=True)
-        assert not reports()[-1].eager, reports()[-1]
+    hard = [t.flatten() for t in torch.meshgrid(HARD, HARD, indexing="ij")]
+    easy = [t.abs().nan_to_num(0.7, 0.8) + 0.5 for t in hard]
+    compiled = torch.compile(function, backend=ascend)
+    for given in (easy, hard, [t.flip(0) for t in hard]):
+        torch.testing.assert_close(compiled(*given), function(*given), equal_nan=True)
+    assert not reports()[-1].eager, reports()[-1]
+
+
+def test_sums_of_exponentials_beside_a_far_larger_one() -> None:
+    x = torch.tensor([-1000.0, -2.0, 800.0, 3.0])
+    compiled = torch.compile(lambda x: torch.logcumsumexp(x, 0) + 1, backend=ascend)
+    for given in (x[[1, 1, 3, 3]], x):
+        torch.testing.assert_close(compiled(given), torch.logcumsumexp(given, 0) + 1)
+
+
+def test_functions_whose_translation_loses_all_digits_stay_with_pytorch() -> None:
+    compiled = torch.compile(lambda x: torch.log(torch.erfc(x)) + torch.special.erfcx(x), backend=ascend)
+    for given in (torch.rand(5), torch.tensor([3.0, 5.0, 9.0, 12.0, -2.0])):
+        torch.testing.assert_close(compiled(given), torch.log(torch.erfc(given)) + torch.special.erfcx(given))
+
+
+def test_the_largest_of_a_single_number() -> None:
+    compiled = torch.compile(lambda x: torch.topk(x * 2, 1, 0), backend=ascend)
+    values, places = compiled(torch.tensor(3.0))
+    assert (float(values), int(places)) == (6.0, 0)
+    assert not reports()[-1].eager, reports()[-1]
 
 
 def test_integers_divided_by_a_fraction() -> None:

@@ -20,6 +20,7 @@ from ascend_ep.extras import named
 
 with named("torch"):
     from ascend_ep.frameworks.torch import attention_training
+    from ascend_ep.frameworks.torch.decompositions import decompositions
     from ascend_ep.frameworks.torch.first_results import agree, objection
     from ascend_ep.frameworks.torch.graph_program import GraphProgram, Unsupported
     from ascend_ep.frameworks.torch.partitions import partitioned
@@ -107,7 +108,8 @@ def _is_trained(graph: Any, inputs: Sequence[Any]) -> bool:
 
 def _decompositions(trained: bool) -> dict[Any, Any]:
     """ATen's core operators. Normalisation by a batch's own statistics is taken apart too: torch.onnx's
-    translation of it takes the running ones. So is what it has no translation of."""
+    translation of it takes the running ones. So is what it has no translation of, or one that means something
+    else."""
     import torch
     from torch._decomp import core_aten_decompositions, get_decompositions
 
@@ -116,48 +118,9 @@ def _decompositions(trained: bool) -> dict[Any, Any]:
     return {
         **core_aten_decompositions(),
         **of_batch,
-        aten.squeeze.dims: _squeezed,
-        aten.sign.default: _sign,
-        aten.floor_divide.default: _floor_divided,
-        aten.copy.default: _copied,
+        **decompositions(),
         **(attention_training.decompositions() if trained else {}),
     }
-
-
-def _copied(over: Any, source: Any, non_blocking: bool = False) -> Any:
-    """What is assigned, in the place of the whole: torch.onnx's translation doesn't broadcast it."""
-    return source.to(over.dtype).expand(over.shape).clone()
-
-
-def _sign(x: Any) -> Any:
-    """0 of NaN, of which torch.onnx's translation makes NaN."""
-    return (x > 0).to(x.dtype) - (x < 0).to(x.dtype) if x.is_floating_point() else NotImplemented
-
-
-def _floor_divided(x: Any, y: Any) -> Any:
-    """Of floats by their remainder: the quotient that torch.onnx's translation takes the floor of may be
-    rounded up to a whole number, and is a number where x is infinite."""
-    import torch
-
-    if not isinstance(x, torch.Tensor) or not torch.is_floating_point(x + y):
-        return NotImplemented
-    dtype = torch.result_type(x, y)
-    wide = torch.promote_types(dtype, torch.float32)  # narrow ones are rounded once, at the end
-    x = x.to(wide)
-    y = y.to(wide) if isinstance(y, torch.Tensor) else torch.full_like(x, y)
-    rest = torch.fmod(x, y)
-    quotient = (x - rest) / y
-    other = (rest != 0) & ((rest < 0) ^ (y < 0))
-    quotient = torch.where(other, quotient - 1, quotient)
-    whole = torch.floor(quotient)
-    whole = torch.where(quotient - whole > 0.5, whole + 1, whole)
-    return torch.where(y == 0, x / y, whole).to(dtype)
-
-
-def _squeezed(x: Any, dims: Sequence[int]) -> Any:
-    """Without those of the axes that have one element."""
-    dropped = {d % x.dim() for d in dims if x.dim()}
-    return x.view([n for axis, n in enumerate(x.shape) if axis not in dropped or n != 1])
 
 
 class _Compiled:
