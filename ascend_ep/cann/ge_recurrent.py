@@ -14,9 +14,10 @@ import numpy as np
 
 from .ge_builder import Builder
 
-#: What attributes may be here, the default first; torch_npu gives the gradient others that mean the same.
+#: What attributes may be here, the default first; torch_npu gives the gradient others that mean the same. (It
+#: names the cell's type by a character pointer, which C++ takes for a bool.)
 _FIXED: dict[str, tuple[Any, ...]] = {
-    "cell_type": ("LSTM",),
+    "cell_type": ("LSTM", True),
     "cell_depth": (1, 0),
     "use_peephole": (False,),
     "keep_prob": (1.0, -1.0),

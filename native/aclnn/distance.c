@@ -97,6 +97,39 @@ void asc_op_bincount(asc_run *run) {
     asc_put(run, 3, made);
 }
 
+/* The range of a histogram: as given, or that of the values where its ends are equal; NaN where a value is. */
+static void range_of(tensor x, double *low, double *high) {
+    const double *values = x.data;
+    if (*low == *high && asc_elements(x)) {
+        *low = *high = values[0];
+        for (int64_t i = 1; i < asc_elements(x); i++) {
+            if (values[i] < *low || isnan(values[i])) *low = values[i];
+            if (values[i] > *high || isnan(values[i])) *high = values[i];
+        }
+    }
+    if (*low == *high) *low -= 1, *high += 1;
+}
+
+/* self, bins, min, max, out: how many values lie in each part of the range; its upper end belongs to the last. */
+void asc_op_histc(asc_run *run) {
+    tensor x = asc_of(run, 0, ASC_FLOAT64), made = asc_like(run, asc_in(run, 4), ASC_FLOAT64);
+    int64_t bins = asc_int(run, 1);
+    double low = asc_float(run, 2), high = asc_float(run, 3);
+    range_of(x, &low, &high);
+    ASC_STOP_UNLESS(run, bins > 0 && asc_elements(made) == bins, "there are %lld bins", (long long)bins);
+    ASC_STOP_UNLESS(run, low < high && isfinite(low) && isfinite(high), "the range is %g to %g", low, high);
+    asc_fill(run, made, 0);
+    for (int64_t i = 0; i < asc_elements(x); i++) {
+        double value = ((double *)x.data)[i];
+        if (!(value >= low && value <= high)) continue;
+        int64_t at = asc_in(run, 0).dtype == ASC_FLOAT64
+                         ? (int64_t)((value - low) * (double)bins / (high - low))
+                         : (int64_t)(((float)value - (float)low) * (float)bins / ((float)high - (float)low));
+        ((double *)made.data)[at < bins ? at : bins - 1] += 1;
+    }
+    asc_put(run, 4, made);
+}
+
 /* Whether element i of a comes before element k of b, or is equal to it: both float64, or both int64. Nothing comes
  * behind NaN. */
 static bool before(tensor a, int64_t i, tensor b, int64_t k, bool or_equal) {

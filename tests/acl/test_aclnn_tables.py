@@ -145,6 +145,27 @@ def test_training_with_a_scaled_loss(device: Device) -> None:
         device.call("AmpUpdateScale", scale, steps, whole(flag.whole[:0]), 2.0, 0.5, 2, out, tracker)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32", "int64"])
+def test_counts_of_a_range(device: Device, dtype: str) -> None:
+    """As NumPy: the upper end belongs to the last part; equal ends mean the range of the values."""
+    values = (some(7, 13) * 4).astype(np.dtype(dtype).type)
+    for low, high in ((-3, 5), (-1, 1), (0, 0)):
+        for bins in (1, 8):
+            out = empty(bins, dtype=np.dtype(dtype).type)
+            device.call("Histc", whole(values), bins, Scalar(low), Scalar(high), out)
+            ends = (float(low), float(high)) if low != high else (float(values.min()), float(values.max()))
+            np.testing.assert_array_equal(out.after(), np.histogram(values.astype(float), bins, ends)[0])
+    equal, out = np.full(5, 3, np.dtype(dtype).type), empty(4, dtype=np.dtype(dtype).type)
+    device.call("Histc", whole(equal), 4, Scalar(0), Scalar(0), out)
+    np.testing.assert_array_equal(out.after(), [0, 0, 5, 0])
+    if np.issubdtype(np.dtype(dtype).type, np.floating):
+        values[0, 0] = np.nan
+        device.call("Histc", whole(values), 4, Scalar(-99), Scalar(99), out)
+        assert out.after().sum() == values.size - 1
+        with pytest.raises(Failed, match="the range is nan to nan"):
+            device.call("Histc", whole(values), 4, Scalar(0), Scalar(0), out)
+
+
 def test_large_integers_find_their_bucket(device: Device) -> None:
     """float64 can't tell 2^53 and 2^53 + 1 apart."""
     bounds = np.array([2**53, 2**53 + 1, 2**53 + 2])

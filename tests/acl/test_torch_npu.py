@@ -96,6 +96,16 @@ def test_architectures(toolkit: Path, torch_npu: Path) -> None:
 
 
 @pytest.mark.slow
+def test_recurrent_layers(toolkit: Path, torch_npu: Path) -> None:
+    """Those of several layers and directions are DynamicRNN, which is compiled on the way."""
+    program = ROOT / "tests" / "acl" / "programs" / "torch_npu_recurrent.py"
+    printed = run(toolkit, torch_npu, sys.executable, str(program))
+    rows = [json.loads(line) for line in printed.splitlines()]
+    assert len(rows) == 32
+    assert [row for row in rows if not row["apart"] < 1e-5] == []
+
+
+@pytest.mark.slow
 def test_samples_of_operators(toolkit: Path, torch_npu: Path) -> None:
     """A few of what tools/sweep_torch_npu runs."""
     pytest.importorskip("expecttest", reason="PyTorch's samples need it")
