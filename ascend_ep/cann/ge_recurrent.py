@@ -170,8 +170,8 @@ def dynamic_rnn_grad(b: Builder) -> Sequence[str]:
         "tanhc": g.each(b.add("Mul", t["o"], slope("tanhc")), steps),
         "cell": g.each(b.add("Concat", *of_cell, axis=2), steps),
     }
-    turned = b.add("Transpose", t["w"], perm=[1, 0])
-    to_h = g.part(turned, width, width + hidden, 1)
+    transposed = b.add("Transpose", t["w"], perm=[1, 0])
+    to_h = g.part(transposed, width, width + hidden, 1)
     dh, dc, made = t["dh"], t["dc"], []
     for s in reversed(range(steps)):
         dh = b.add("Add", by_step["dy"][s], dh)
@@ -180,7 +180,7 @@ def dynamic_rnn_grad(b: Builder) -> Sequence[str]:
         made.append(b.add("Concat", gates, b.add("Mul", dh, by_step["o"][s]), axis=2))
         dh, dc = b.add("MatMul", made[-1], to_h), b.add("Mul", dc, by_step["f"][s])
     gates = b.add("Concat", *reversed(made), axis=0)
-    dx = b.add("MatMul", gates, g.part(turned, 0, width, 1))
+    dx = b.add("MatMul", gates, g.part(transposed, 0, width, 1))
     if reverse:
         dx = g.backwards(dx)
     rows = b.add("Reshape", gates, g.ints(steps * batch, 4 * hidden))

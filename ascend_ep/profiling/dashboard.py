@@ -19,7 +19,6 @@ REFRESH = 5
 State = tuple[tuple[str, int], ...]
 WAITING = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="icon" href="data:,">
 <title>profdash</title><style>:root {{ color-scheme: light dark; }} body {{ font: 1rem system-ui; }}</style>
 <main><h1>No profile yet</h1><p>Nothing was recorded in {} yet.</main></html>"""
 
@@ -53,7 +52,12 @@ def server(dashboard: Dashboard, host: str, port: int) -> ThreadingHTTPServer:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            if self.path.partition("?")[0] != "/":
+            path = self.path.partition("?")[0]
+            if path == "/favicon.ico":  # browsers ask, and report a 404 as an error of the page
+                self.send_response(204)
+                self.end_headers()
+                return
+            if path != "/":
                 self.send_error(404)
                 return
             try:

@@ -33,12 +33,12 @@ def read_once() -> Iterator[None]:
     """Exports in here share what is read; each may add to its own copy. One thread at a time."""
     from torch.onnx._internal.exporter._registration import ONNXRegistry
 
-    read = ONNXRegistry.__dict__["from_torchlib"]
+    read, usual = ONNXRegistry.__dict__["from_torchlib"], ONNXRegistry.from_torchlib
 
-    def kept(cls: Any, *given: Any, **options: Any) -> Any:
+    def kept(_: Any, *given: Any, **options: Any) -> Any:
         key = given, tuple(sorted(options.items()))
         if key not in _made:
-            _made[key] = read.__func__(cls, *given, **options)
+            _made[key] = usual(*given, **options)
         registry = copy.copy(_made[key])
         registry.functions = {name: list(found) for name, found in registry.functions.items()}
         return registry
