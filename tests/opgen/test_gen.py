@@ -7,9 +7,13 @@ import shutil
 import subprocess
 import sys
 
+import onnx
 import pytest
+import yaml
 
 from ascend_ep.cli.op import main
+from ascend_ep.cli.toolkit import make
+from ascend_ep.compiler.convert import convert
 from ascend_ep.opbuild.ascendc.naming import config_name, snake_case
 from ascend_ep.opdef.loader import load_definitions
 
@@ -59,6 +63,7 @@ CPP_TREE = [
     "op_kernel/CMakeLists.txt",
     "op_kernel/swish_custom.cpp",
     "scripts/install.sh",
+    "scripts/profile.sh",
     "scripts/upgrade.sh",
 ]
 PY_TREE = [
@@ -114,10 +119,28 @@ def test_cpp_tree_is_filled_in(gen, capsys):
     assert "ai.onnx::13::SwishCustom" in (out / "framework/onnx_plugin/swish_custom_plugin.cc").read_text()
     assert json.loads((out / "CMakePresets.json").read_text())["configurePresets"][0]["name"] == "default"
     assert (out / "build.sh").stat().st_mode & 0o111
-    for script in ("build.sh", "scripts/install.sh", "scripts/upgrade.sh"):
+    for script in ("build.sh", "scripts/install.sh", "scripts/upgrade.sh", "scripts/profile.sh"):
         subprocess.run(["bash", "-n", str(out / script)], check=True)
+    pipeline = yaml.safe_load((out / ".gitlab-ci.yml").read_text())
+    assert pipeline["stages"] == ["build", "test", "deploy"]
+    jobs = {name: job for name, job in pipeline.items() if name != "stages"}
+    assert {job["stage"] for job in jobs.values()} == set(pipeline["stages"])
     original = load_definitions(out.parent / "op.json")[0]
     assert load_definitions(out / "tests/swish_custom.json")[0] == original
+
+
+def test_the_profiling_script_of_a_project(gen, tmp_path):
+    _, out = gen(SWISH, "-f", "onnx", "-lan", "cpp", "-c", "ai_core-Ascend910B1")
+    toolkit = make(tmp_path / "cann")
+    program = "import ascend_ep, numpy as np\nascend_ep.InferenceSession('m.om').run(None, {'x': np.ones(4, 'f')})\n"
+    (tmp_path / "program.py").write_text(program)
+    text = '<ir_version: 8, opset_import: ["": 17]> g (float[4] x) => (float[4] y) { y = Exp(x) }'
+    model = onnx.parser.parse_model(text)
+    (tmp_path / "m.om").write_bytes(convert(model).to_bytes())
+    line = f". {toolkit}/set_env.sh && {out}/scripts/profile.sh {sys.executable} program.py"
+    subprocess.run(["bash", "-c", line], cwd=tmp_path, check=True, capture_output=True)
+    assert list(tmp_path.glob("profile/PROF_*/mindstudio_profiler_output/op_summary_*.csv"))
+    assert subprocess.run([str(out / "scripts/profile.sh")], check=False, capture_output=True).returncode == 2
 
 
 @pytest.mark.skipif(

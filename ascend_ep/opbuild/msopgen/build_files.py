@@ -23,6 +23,8 @@ def cpp_build_files(configs: Sequence[str]) -> dict[str, str]:
         "framework/CMakeLists.txt": _FRAMEWORK,
         "scripts/install.sh": _INSTALL,
         "scripts/upgrade.sh": _UPGRADE,
+        "scripts/profile.sh": _PROFILE,
+        ".gitlab-ci.yml": _PIPELINE,
     }
 
 
@@ -46,7 +48,47 @@ def py_build_files(configs: Sequence[str]) -> dict[str, str]:
         "framework/CMakeLists.txt": _FRAMEWORK,
         "scripts/install.sh": _INSTALL,
         "scripts/upgrade.sh": _UPGRADE,
+        "scripts/profile.sh": _PROFILE,
+        ".gitlab-ci.yml": _PIPELINE,
     }
+
+
+#: Of a program that calls the operators, in the toolkit's environment.
+_PROFILE = """#!/usr/bin/env bash
+# Profiles a program that calls the operators: scripts/profile.sh python3 program.py. Needs the toolkit's msprof.
+set -euo pipefail
+[ $# -gt 0 ] || { echo "usage: $0 PROGRAM [ARGUMENT ...]" >&2; exit 2; }
+exec msprof --application="$*" --output="${PROFILE_DIR:-profile}"
+"""
+_PIPELINE = """# Builds the operators, holds them to their definition, and installs them where the main branch is deployed.
+stages:
+  - build
+  - test
+  - deploy
+
+build_ascendc:
+  stage: build
+  script: bash build.sh
+  artifacts:
+    paths: [build_out/*.run]
+
+test_precision:
+  stage: test
+  script: python3 -m pytest tests
+
+# A baseline, `ascend-prof gate --record=baseline.json model.om`, blocks what makes the model slower or wrong.
+test_speed:
+  stage: test
+  rules:
+    - exists: [baseline.json]
+  script: ascend-prof gate --baseline=baseline.json model.om
+
+deploy:
+  stage: deploy
+  rules:
+    - if: $CI_COMMIT_BRANCH == $CI_DEFAULT_BRANCH
+  script: bash build_out/custom_opp_*.run
+"""
 
 
 def presets_text(configs: Sequence[str]) -> str:

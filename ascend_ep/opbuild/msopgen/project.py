@@ -22,7 +22,10 @@ _PLUGINS = {
     "tf": "tf_plugin/tensorflow_{}_plugin.cc",
     "caffe": "caffe_plugin/caffe_{}_plugin.cc",
 }
-_EXECUTABLE = ("build.sh", "scripts/install.sh", "scripts/upgrade.sh", "scripts/run_test.sh")
+_EXECUTABLE = (
+    "build.sh",
+    *(f"scripts/{name}.sh" for name in ("install", "upgrade", "profile", "run_test")),
+)
 #: Files that a project has once, whatever its operators.
 _SHARED = ("CMakeLists.txt", "setup.py", "aten_formula.h", "run_test.sh")
 #: What a project has, by which it is known as one.
