@@ -59,12 +59,14 @@ def advise(given: argparse.Namespace) -> int:
     if not source.is_file():
         raise AscendError("E10410", source)
     model = _load(source)
+    llm = _endpoint(given)
     if given.apply:
+        if llm is not None:
+            raise AscendError("E10001", given.llm_url, "--llm-url", "--apply measures nothing")
         return _apply(given, model)
     from ascend_ep.profiling.advice.tries import Trial, ranked
     from ascend_ep.runtime.binding import lib
 
-    llm = _endpoint(given)
     threads = given.threads or int(lib.asc_threads_default())
     with tempfile.TemporaryDirectory(prefix="ascend_ep_advice_") as folder:
         trial = Trial(
@@ -79,7 +81,8 @@ def advise(given: argparse.Namespace) -> int:
             0 if given.threads else len(os.sched_getaffinity(0)),
         )
         limits = _limits(trial)
-        among = [*trial.changes(model), *_proposed(llm, limits, trial.changes(model))]
+        known = trial.changes(model)
+        among = [*known, *_proposed(llm, limits, known)]
         outcomes = ranked(list(trial.outcomes(model, given.seconds, among)))
     if given.json:
         print(json.dumps([_as_json(o) for o in outcomes], indent=2))

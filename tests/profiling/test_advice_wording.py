@@ -72,3 +72,12 @@ def test_an_endpoint_that_is_away_costs_no_advice(layer: Path, capsys: pytest.Ca
 def test_a_model_without_an_endpoint(layer: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert advised(layer, "--llm-model=coder") == 1
     assert "E10001" in capsys.readouterr().err
+
+
+def test_nothing_is_asked_where_nothing_is_measured(
+    layer: Path, model: Model, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = ("--apply=opset", f"--output={layer.with_name('o.onnx')}", "--llm-model=coder")
+    assert advised(layer, f"--llm-url={model.url}", *more) == 1
+    assert "E10001" in capsys.readouterr().err
+    assert not model.requests
