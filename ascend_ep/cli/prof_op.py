@@ -69,7 +69,7 @@ def _number(flags: dict[str, str], name: str, least: int, most: int, default: in
     text = flags.get(name, "")
     if not text:
         return default
-    if not text.isdigit() or not least <= int(text) <= most:
+    if not (text.isascii() and text.isdecimal()) or not least <= int(text) <= most:
         raise AscendError("E10001", text, f"--{name}", f"It is a number from {least} to {most}.")
     return int(text)
 

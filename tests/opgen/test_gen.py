@@ -125,6 +125,7 @@ def test_cpp_tree_is_filled_in(gen, capsys):
     assert pipeline["stages"] == ["build", "test", "deploy"]
     jobs = {name: job for name, job in pipeline.items() if name != "stages"}
     assert {job["stage"] for job in jobs.values()} == set(pipeline["stages"])
+    assert jobs["test_precision"]["script"] == "python3 -m pytest tests || [ $? -eq 5 ]"
     original = load_definitions(out.parent / "op.json")[0]
     assert load_definitions(out / "tests/swish_custom.json")[0] == original
 

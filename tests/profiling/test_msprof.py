@@ -198,6 +198,7 @@ def test_of_chosen_operators(small: Path, tmp_path: Path, capfd: pytest.CaptureF
         (["simulator", "--soc-version=Ascend910B3", "./app"], "instructions aren't simulated"),
         (["--config=add.json"], "it reads a chip's binary or dump"),
         (["--launch-count=0", "true"], "from 1 to 5000"),
+        (["--launch-count=²", "true"], "from 1 to 5000"),
         (["--kernel-name=a b", "true"], "letters, digits"),
         (["--aic-metrics=Memry", "true"], "did you mean Memory"),
         (["--kernel-nane=a", "true"], "Did you mean --kernel-name?"),

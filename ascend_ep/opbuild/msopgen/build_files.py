@@ -72,9 +72,10 @@ build_ascendc:
   artifacts:
     paths: [build_out/*.run]
 
+# 5: a project that no formula fills in has no tests.
 test_precision:
   stage: test
-  script: python3 -m pytest tests
+  script: python3 -m pytest tests || [ $? -eq 5 ]
 
 # A baseline, `ascend-prof gate --record=baseline.json model.om`, blocks what makes the model slower or wrong.
 test_speed:
