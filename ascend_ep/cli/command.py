@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+from ascend_ep.cli.interrupt import watching
 from ascend_ep.cli.streams import OUTPUT, standard_streams
 from ascend_ep.errors import AscendError, did_you_mean
 from ascend_ep.extras import lacking
@@ -30,7 +31,7 @@ def command(name: str) -> Callable[[Main], Main]:
         @functools.wraps(main)
         def run(arguments: Sequence[str] | None = None, *args: Any, **kwargs: Any) -> int:
             is_asked = list(sys.argv[1:] if arguments is None else arguments) == ["--version"]
-            with standard_streams():
+            with standard_streams(), watching():
                 if is_asked:
                     return _ended(name, lambda: _print_version(name))
                 return _ended(name, lambda: main(arguments, *args, **kwargs))

@@ -106,3 +106,37 @@ def test_the_line_is_said_once() -> None:
         _ascend_ep_start.LINE,
         _ascend_ep_start.INTERRUPTED,
     )
+
+
+def test_an_interrupt_amid_locks_and_destructors() -> None:
+    """Some hundred of them at random moments of waiting for threads: raised as what they are, or behind the
+    destructor, and no lock stays taken, on which the pool would wait for ever."""
+    program = """
+import os, random, signal, threading, time
+from concurrent.futures import ThreadPoolExecutor
+from ascend_ep.cli.interrupt import watching
+from ascend_ep.opbuild.proof.compilations import waited
+class Slow:
+    def __del__(self):
+        for _ in range(20): pass
+rng, main, raised = random.Random(0), threading.main_thread().ident, 0
+for _ in range(150):
+    pool = ThreadPoolExecutor(2)
+    try:
+        with watching() as interrupt:
+            timer = threading.Timer(rng.uniform(1e-4, 5e-3), signal.pthread_kill, (main, signal.SIGINT))
+            futures = [pool.submit(sum, range(50)) for _ in range(30)]
+            timer.start()
+            while True:
+                for future in futures:
+                    waited(future)
+                Slow()
+    except KeyboardInterrupt:
+        raised += 1
+    timer.join()
+    pool.shutdown(wait=True, cancel_futures=True)
+print(raised)"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.stdout, done.stderr) == ("150\n", "")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from ascend_ep.codegen.assembly import Assembly
 from ascend_ep.codegen.c_source import Source
@@ -20,6 +21,10 @@ from ascend_ep.runtime.binding import lib, text_of
 SANITIZERS: tuple[Sanitizer, ...] = ("address", "thread")
 #: Compilers at work; more than the processors only take turns.
 MOST_AT_ONCE = 4
+#: Seconds between two looks whether something is compiled.
+LOOK = 0.005
+
+Made = TypeVar("Made")
 
 
 def levels() -> list[str]:
@@ -28,6 +33,14 @@ def levels() -> list[str]:
     used = text_of(lib.asc_isa_name(lib.asc_isa_current()))
     different = {flags_of(n): n for n in [*reversed(names), used]}
     return [used, *(n for n in names if n != used and n in different.values())]
+
+
+def waited(future: Future[Made]) -> Made:
+    """The result, once it is there. To wait in Future.result() isn't safe from Ctrl-C, which may leave its
+    lock taken, and the thread that brings the result would wait for ever."""
+    while not future.done():
+        time.sleep(LOOK)
+    return future.result()
 
 
 class Compilations:
@@ -79,7 +92,7 @@ class Compilations:
     def library(self, level: str | None = None, sanitizer: str = "") -> CompiledLibrary:
         """The one of all element types for the level in use; for another or with a sanitizer, that of the
         subject's own. Raises AscendError E43001, E43002 and E40002."""
-        return self._made[level or self.levels[0], sanitizer].result()
+        return waited(self._made[level or self.levels[0], sanitizer])
 
     def sanitized(self, sanitizer: str) -> CompiledLibrary | AscendError:
         """The one with a sanitizer, or why the compiler has none."""

@@ -16,7 +16,7 @@ from ascend_ep.errors import AscendError
 from ascend_ep.opbuild.proof.ascend_c import NAME as ASCEND_C
 from ascend_ep.opbuild.proof.ascend_c import check_ascend_c, kernel_of
 from ascend_ep.opbuild.proof.cases import large_case, small_cases
-from ascend_ep.opbuild.proof.compilations import Compilations, levels
+from ascend_ep.opbuild.proof.compilations import Compilations, levels, waited
 from ascend_ep.opbuild.proof.error_bound import NoBound
 from ascend_ep.opbuild.proof.execution import (
     check_interpreted,
@@ -78,7 +78,7 @@ def prove(
 def _check_device(subject: Subject, soc: Soc, kernel: Future[Any], ascend_c: AscendC) -> Check:
     """The kernel for the chip; unless it is required, nothing installed depends on it."""
     try:
-        check = check_ascend_c(subject, soc, small_cases(subject), kernel.result())
+        check = check_ascend_c(subject, soc, small_cases(subject), waited(kernel))
     except (NotGenerated, NoBound) as reason:
         check = Check("execution", ASCEND_C, None, str(reason))
     except AscendError as error:
