@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
-from pathlib import Path
-
 import numpy as np
 import onnx
 from graph_builder import GraphBuilder
-from onnxruntime.quantization import (
-    CalibrationDataReader,
-    QuantFormat,
-    QuantType,
-    quantize_dynamic,
-    quantize_static,
-)
+from quantised import Samples, quantise
 from saturation import saturates
 
 FORMS = ("qdq", "qdq_int8", "qoperator", "dynamic")
@@ -90,33 +80,10 @@ def encoder() -> onnx.ModelProto:
 MODELS = {"residual": residual, "encoder": encoder}
 
 
-class Samples(CalibrationDataReader):
-    """Three random inputs."""
-
-    def __init__(self, model: onnx.ModelProto) -> None:
-        dims = [d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim]
-        rng = np.random.default_rng(1)
-        self._rest: Iterator[dict[str, np.ndarray]] = iter(
-            [{"x": rng.standard_normal(dims).astype(np.float32)} for _ in range(3)]
-        )
-
-    def get_next(self) -> dict[str, np.ndarray] | None:
-        return next(self._rest, None)
-
-
 def quantised(name: str, form: str) -> onnx.ModelProto:
-    """The model of that name in one of FORMS."""
+    """The model of that name in one of FORMS, calibrated with three random inputs."""
     model = MODELS[name]()
-    with tempfile.TemporaryDirectory() as folder:
-        target = Path(folder) / "q.onnx"
-        if form == "dynamic":
-            quantize_dynamic(model, target, weight_type=QuantType.QInt8, reduce_range=saturates())
-        else:
-            kind = QuantType.QInt8 if form == "qdq_int8" else QuantType.QUInt8
-            style = QuantFormat.QOperator if form == "qoperator" else QuantFormat.QDQ
-            quantize_static(
-                model, target, Samples(model), style,
-                activation_type=kind, weight_type=QuantType.QInt8, per_channel=form != "qoperator",
-                reduce_range=saturates(),
-            )  # fmt: skip
-        return onnx.load(target)
+    dims = [d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim]
+    rng = np.random.default_rng(1)
+    samples = Samples(*({"x": rng.standard_normal(dims).astype(np.float32)} for _ in range(3)))
+    return quantise(model, form, samples, saturates())

@@ -13,8 +13,9 @@ from page_section import PAGES, write_section
 from .artefacts import MODELS
 from .fleet import Setting
 from .gate import NotComparable, broken, changes, check_comparable, confirmed
-from .markdown import END, START, WIDE_END, WIDE_START, table
+from .markdown import SECTIONS, table
 from .measure import measure
+from .quantised_rows import quantised_rows
 from .report import change_text, line, summary
 from .results import Results, this_machine
 from .rows import ROWS, Row
@@ -42,6 +43,7 @@ def parser() -> argparse.ArgumentParser:
     add = command.add_argument
     add("--list", action="store_true", help="show the rows and leave")
     add("--wide", action="store_true", help="the rows of the wide table: architectures nobody tuned for")
+    add("--quantised", action="store_true", help="the rows of the table of 8-bit models")
     add("--only", default="", metavar="ROW,...", help="these rows; patterns like topk* name several")
     add("--rounds", type=count, default=5, help="each in new processes")
     add("--slot", type=float, default=0.15, metavar="SECONDS", help="of each backend in a round")
@@ -142,9 +144,10 @@ def main() -> int:
         given.against = given.against or BASELINE
         given.only = given.only or SAMPLE
     sys.path.insert(0, str(MODELS))
+    kind = "wide" if given.wide else "quantised" if given.quantised else ""
     if given.margin is None:
         given.margin = BETWEEN_DAYS if given.gate else 0.0
-    rows = chosen(given.only, wide_rows() if given.wide else ROWS)
+    rows = chosen(given.only, wide_rows() if given.wide else quantised_rows() if given.quantised else ROWS)
     if given.list:
         print("\n".join(f"{r.name:20} {r.title}" for r in rows))
         return 0
@@ -160,8 +163,7 @@ def main() -> int:
     if given.markdown:
         print(table(rows, results))
     if given.write_docs:
-        markers = (WIDE_START, WIDE_END) if given.wide else (START, END)
-        write_section(PAGES / "benchmarks.md", *markers, table(rows, results))
+        write_section(PAGES / "benchmarks.md", *SECTIONS[kind], table(rows, results))
     return compare(rows, results, given) if given.against else 0
 
 

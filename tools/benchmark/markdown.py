@@ -11,8 +11,15 @@ from .report import LABELS, excess_text, profile_text, quantity
 from .results import Results
 from .rows import Goal, Row
 
-START, END = "<!-- bench: written by tools/bench --write-docs -->", "<!-- end of bench -->"
-WIDE_START, WIDE_END = "<!-- wide: written by tools/bench --wide --write-docs -->", "<!-- end of wide -->"
+#: Where each table stands in docs/benchmarks.md, by the flag that chooses its rows.
+SECTIONS = {
+    "": ("<!-- bench: written by tools/bench --write-docs -->", "<!-- end of bench -->"),
+    "wide": ("<!-- wide: written by tools/bench --wide --write-docs -->", "<!-- end of wide -->"),
+    "quantised": (
+        "<!-- quantised: written by tools/bench --quantised --write-docs -->",
+        "<!-- end of quantised -->",
+    ),
+}
 NOTHING = "–"
 LEGEND = """\
 A ratio above 1 means that ours is faster than the fastest of onnxruntime (run and io-binding) and OpenVINO
