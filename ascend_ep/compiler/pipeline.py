@@ -29,7 +29,7 @@ from ascend_ep.plan.value_uses import needed_symbols
 from .convert_options import ConvertOptions
 from .precision.precision import BFLOAT16_PRODUCTS, FLOAT32_PRODUCTS
 from .precision.precision_pass import apply_precision, is_needed
-from .rewrites.byte_binary import combine_bytes
+from .rewrites.byte_binary import combine_bytes, combine_rows
 from .rewrites.byte_tables import tabulate_bytes
 from .rewrites.channels_last import lay_channels_last
 from .rewrites.conv_prologue import take_prologues
@@ -267,6 +267,12 @@ PARTITION = Stage[OfPartition](
             needs="elementwise instructions as merged as they will be",
             leaves="the kernel of just that in the place of what nothing joined",
             run=lambda w: take_unfused(w.part),
+        ),
+        OfPartition(
+            "combine_rows",
+            needs="elementwise instructions as merged as they will be",
+            leaves="sums and products of an 8-bit image and a row as one kernel",
+            run=lambda w: combine_rows(w.part),
         ),
         OfPartition(
             "tabulate_bytes",

@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from plan_header import min_reader
 
 import ascend_ep
 from ascend_ep.compiler import pipeline
@@ -123,3 +124,23 @@ def test_bundles_name_a_reader_and_hold_no_constants_of_the_program() -> None:
     made = convert(built(f"{NORM} {SWISH}", "N,5,H,W"), ConvertOptions(self_check=False, sample_seed=None))
     (part,) = made.plan.native_parts()
     assert [tuple(r.dims) for r in part.values if r.weight is not None] == [(C, byte_tables.ENTRIES)]
+
+
+@pytest.mark.parametrize("order", ["h = Add(f, long)", "h = Mul(long, f)"])
+@pytest.mark.parametrize(("length", "kernel"), [(200, "byte_binary"), (100, "byte_table")])
+def test_a_row_of_constants(order: str, length: int, kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long rows have the kernel of two images, of the same bits as the elementwise program."""
+    model = built(f"f = {D}(x, s, z) {order} r = Relu(h) y = {Q}(r, s2, z2)", f"33,{length}")
+    row = np.random.default_rng(1).standard_normal(length).astype(np.float32)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(row, "long"))
+    x = np.random.default_rng(2).integers(0, 256, (33, length)).astype(np.uint8)
+    results = []
+    for taken in ([kernel], ["elementwise"]):
+        made = convert(model, ConvertOptions(self_check=False, sample_seed=None))
+        assert [i.kernel for p in made.plan.native_parts() for i in p.insns] == taken
+        image = made.to_bytes()
+        assert min_reader(image) == {"byte_binary": 13, "byte_table": 9, "elementwise": 1}[taken[0]]
+        results.append(ascend_ep.InferenceSession(image).run(None, {"x": x})[0])
+        monkeypatch.setattr(pipeline, "tabulate_bytes", lambda part: 0)
+        monkeypatch.setattr(pipeline, "combine_rows", lambda part: 0)
+    np.testing.assert_array_equal(*results)

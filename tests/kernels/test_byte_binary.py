@@ -34,6 +34,32 @@ def test_steps_of_float32(isa: int, dims: tuple, dtype: type, op: int, cut: tupl
     np.testing.assert_array_equal(got, np.clip(rounded, least, least + 255).astype(dtype))
 
 
+@pytest.mark.parametrize("isa", isa_levels())
+@pytest.mark.parametrize("dims", [(0,), (3, 0), (1,), (257,), (5, 63), (3, 256), (2, 40, 301), (9, 600)])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+@pytest.mark.parametrize("op", [ADD, MULTIPLY])
+def test_a_row_of_float32(isa: int, dims: tuple, dtype: type, op: int) -> None:
+    rng = np.random.default_rng(len(dims))
+    least = int(np.iinfo(dtype).min)
+    a = (rng.integers(0, 256, dims) + least).astype(dtype)
+    row = rng.standard_normal(dims[-1]).astype(np.float32)
+    x = (a.astype(np.float32) - np.float32(least + 117)) * np.float32(0.0137)
+    made = np.maximum(x + row if op == ADD else x * row, np.float32(-0.4))
+    rounded = np.rint(made / np.float32(0.0173)) + np.float32(least + 90)
+    (got,) = call(
+        "byte_binary", [a, row], [(dtype, dims)], [op, least + 117, 0 if least == 0 else -1, least + 90],
+        [float(np.float32(0.0137)), 1, float(np.float32(0.0173)), -0.4, inf], isa=isa,
+    )  # fmt: skip
+    np.testing.assert_array_equal(got, np.clip(rounded, least, least + 255).astype(dtype))
+
+
+@pytest.mark.parametrize("dims", [(4,), (2, 3), (1, 3)])
+def test_a_row_of_other_dims(dims: tuple) -> None:
+    given = [np.zeros((2, 3), np.uint8), np.zeros(dims, np.float32)]
+    with pytest.raises(KernelError):
+        call("byte_binary", given, [(np.uint8, (2, 3))], [ADD, 0, 0, 0], [1, 1, 1, 0, 1])
+
+
 @pytest.mark.parametrize(
     ("ints", "floats", "other"),
     [

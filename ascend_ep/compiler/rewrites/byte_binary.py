@@ -1,4 +1,5 @@
-"""Sums and products of two 8-bit images between DequantizeLinear and QuantizeLinear as one kernel.
+"""Sums and products of an 8-bit image with another, or with a row of constants, between DequantizeLinear and
+QuantizeLinear as one kernel.
 
     y = QuantizeLinear(Relu(DequantizeLinear(a) + DequantizeLinear(b)))     becomes     y = byte_binary(a, b)
 
@@ -7,6 +8,7 @@ It does the steps of the elementwise program in registers, with the same roundin
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -24,6 +26,8 @@ from .elementwise_insns import is_elementwise
 RANGES = {UINT8: (0.0, 255.0), INT8: (-128.0, 127.0)}
 OPS = {"add": lib.ASC_BYTE_BINARY_ADD, "mul": lib.ASC_BYTE_BINARY_MULTIPLY}
 MOST_SCALE = 1e30
+#: Elements from which on a row is worth its own beginning and end; what is shorter is looked up in tables.
+LEAST_ROW = 128
 
 
 @dataclass(frozen=True)
@@ -35,32 +39,42 @@ class Scaled:
     scale: float
 
 
+Sides = tuple[Scaled, Scaled]
+
+
 def combine_bytes(part: NativePartition) -> int:
-    """Changes the partition in place; the number of instructions that are this kernel now."""
+    """Two images. Changes the partition in place; the number of instructions that are this kernel now."""
+    return _combine(part, _images)
+
+
+def combine_rows(part: NativePartition) -> int:
+    """An image and a row. As combine_bytes."""
+    return _combine(part, _image_and_row)
+
+
+def _combine(part: NativePartition, sides: Callable[[Insn, Sequence[Expression]], Sides | None]) -> int:
     changed = 0
     for at, insn in enumerate(part.insns):
-        made = _combined(insn) if is_elementwise(insn) and len(insn.outs) == 1 else None
+        made = _combined(insn, sides) if is_elementwise(insn) and len(insn.outs) == 1 else None
         if made is not None:
             part.insns[at] = made
             changed += 1
     return changed
 
 
-def _combined(insn: Insn) -> Insn | None:
+def _combined(insn: Insn, sides: Callable[[Insn, Sequence[Expression]], Sides | None]) -> Insn | None:
     out = insn.outs[0]
-    if out.dtype not in RANGES or any(not _is_image(r, out) for r in insn.ins):
-        return None
-    quotient = _quantised(insn.expressions[0], out.dtype)
+    quotient = _quantised(insn.expressions[0], out.dtype) if out.dtype in RANGES else None
     if quotient is None:
         return None
     value, y_scale, y_zero = quotient
     value, low, high = _cut(value)
     if not isinstance(value, Apply) or value.op not in OPS:
         return None
-    sides = [_scaled(arg, out.dtype) for arg in value.args]
-    a, b = sides
-    if a is None or b is None or not all(0 < s < MOST_SCALE for s in (a.scale, b.scale, y_scale)):
+    found = sides(insn, value.args)
+    if found is None or not all(0 < s < MOST_SCALE for s in (*(side.scale for side in found), y_scale)):
         return None
+    a, b = found
     zeros = [int(z) for z in (a.zero, b.zero, y_zero)]
     ints = BYTE_BINARY.pack(op=OPS[value.op], a_zero=zeros[0], b_zero=zeros[1], y_zero=zeros[2])
     floats = BYTE_BINARY_FLOATS.pack(a_scale=a.scale, b_scale=b.scale, y_scale=y_scale, low=low, high=high)
@@ -68,6 +82,35 @@ def _combined(insn: Insn) -> Insn | None:
     return replace(
         insn, kernel="byte_binary", ins=ins, ints=ints, floats=floats, expressions=(), unfused=None
     )
+
+
+def _images(insn: Insn, args: Sequence[Expression]) -> Sides | None:
+    out = insn.outs[0]
+    if any(not _is_image(r, out) for r in insn.ins):
+        return None
+    a, b = (_scaled(arg, out.dtype) for arg in args)
+    return None if a is None or b is None else (a, b)
+
+
+def _image_and_row(insn: Insn, args: Sequence[Expression]) -> Sides | None:
+    out = insn.outs[0]
+    for image, row in (args, args[::-1]):
+        scaled = _scaled(image, out.dtype)
+        if scaled is None or not isinstance(row, Input) or len(insn.ins) != 2:
+            continue
+        if _is_image(insn.ins[scaled.place], out) and _is_row(insn.ins[place(row)], out):
+            return scaled, Scaled(place(row), RANGES[out.dtype][0], 1.0)
+    return None
+
+
+def _is_row(ref: Ref | None, out: Ref) -> bool:
+    """Whether it is a constant for each index of the last axis, none too large for a sum."""
+    if ref is None or ref.weight is None or ref.base is not None or ref.dtype != FLOAT32:
+        return False
+    if ref.rank != 1 or ref.dims != out.dims[-1:] or ref.weight.layout != "plain" or ref.strides is not None:
+        return False
+    elements = ref.weight.load()
+    return elements.size >= LEAST_ROW and bool((np.abs(elements) < MOST_SCALE).all())
 
 
 def _is_image(ref: Ref | None, out: Ref) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ascend_ep.opdef.constraints import OrOne
-from ascend_ep.opdef.dtypes import BFLOAT16
+from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT32
 from ascend_ep.plan.kernel_params import CONV, CONV_LAST, MATMUL, MATMUL_FLOATS, is_gated
 from ascend_ep.plan.plan import Insn, NativePartition, Plan
 from ascend_ep.runtime._rt import lib
@@ -46,6 +46,8 @@ def kernel_reader(insn: Insn) -> int:
     """The first reader that has the kernel of an instruction, for its types and arguments."""
     if insn.native is not None:
         return 1
+    if insn.kernel == "byte_binary" and any(r is not None and r.dtype == FLOAT32 for r in insn.ins):
+        return 13
     if insn.kernel == "conv_joined" or _may_slice_backwards(insn):
         return 12
     if _is_of_11(insn):
