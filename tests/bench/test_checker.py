@@ -11,7 +11,7 @@ import pytest
 from benchmark import __main__ as command
 from benchmark.feeds import BEHIND, PAGE, read_feeds
 from benchmark.gate import Change, NotComparable, broken, changes, confirmed
-from benchmark.markdown import END, START, table
+from benchmark.markdown import SECTIONS, table
 from benchmark.noise import Ratio, has_fallen, ratio, typical_error
 from benchmark.record import Record, embedded_excess, floors, verdict
 from benchmark.results import Results
@@ -282,15 +282,15 @@ def test_results_survive_the_file(tmp_path: Path) -> None:
 
 def test_the_table_goes_between_the_markers(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text(f"before\n{START}\nold\n{END}\nafter\n")
+    page.write_text(f"before\n{SECTIONS[''][0]}\nold\n{SECTIONS[''][1]}\nafter\n")
     text = table([ROW], results(gelu(0.5)))
-    write_section(page, START, END, text)
-    assert page.read_text() == f"before\n{START}\n\n{text}\n\n{END}\nafter\n"
+    write_section(page, SECTIONS[""][0], SECTIONS[""][1], text)
+    assert page.read_text() == f"before\n{SECTIONS[''][0]}\n\n{text}\n\n{SECTIONS[''][1]}\nafter\n"
     assert "| GELU [512,1024] | 500 ms | 1 s |" in text
     assert "2.00 (1.7) ✓" in text
     page.write_text("no markers")
     with pytest.raises(ValueError, match="markers"):
-        write_section(page, START, END, text)
+        write_section(page, SECTIONS[""][0], SECTIONS[""][1], text)
 
 
 def test_rows_have_names_of_their_own() -> None:
