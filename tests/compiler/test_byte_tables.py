@@ -144,3 +144,30 @@ def test_a_row_of_constants(order: str, length: int, kernel: str, monkeypatch: p
         monkeypatch.setattr(pipeline, "tabulate_bytes", lambda part: 0)
         monkeypatch.setattr(pipeline, "combine_rows", lambda part: 0)
     np.testing.assert_array_equal(*results)
+
+
+@pytest.mark.parametrize("opset", [13, 17, 21])
+@pytest.mark.parametrize("table", ["s, z", "s", "s3, z3", "scale, zeros, axis=1"])
+def test_a_constant_is_quantised_before(table: str, opset: int) -> None:
+    """As the kernel does it: halves, what overflows and NaN, by one scale or one for each column."""
+    given, _, axis = table.partition(", axis")
+    attribute = f"<axis{axis}>" if axis else ""
+    kind = "int8" if "z3" in table else "uint8"
+    model = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["": {opset}]>
+        m (float[3, {C}] x) => ({kind}[3, {C}] y, {kind}[3, {C}] known) {{
+            y = {Q}{attribute}(x, {given}) q = {Q}{attribute}(w, {given}) known = Identity(q) }}"""
+    )
+    w = np.random.default_rng(4).standard_normal((3, C)).astype(np.float32) * 9
+    w[0] = [np.nan, np.inf, -np.inf, 0.5 * CONSTANTS["s"], 1.5 * CONSTANTS["s"]]
+    zeros = np.arange(C, dtype=np.uint8)
+    tensors = {**{n: CONSTANTS[n] for n in given.split(", ") if n in CONSTANTS}, "w": w, "zeros": zeros}
+    model.graph.initializer.extend(
+        onnx.numpy_helper.from_array(np.asarray(v), n) for n, v in tensors.items() if n in given or n == "w"
+    )
+    made = convert(model, ConvertOptions(self_check=False, sample_seed=None))
+    y, known = ascend_ep.InferenceSession(made.to_bytes()).run(None, {"x": w})
+    assert (
+        sum(i.kernel in ("quantize", "elementwise") for p in made.plan.native_parts() for i in p.insns) == 1
+    )
+    np.testing.assert_array_equal(y, known)

@@ -9,7 +9,7 @@ import onnx
 import onnx_ir as ir
 from onnx.reference import ReferenceEvaluator
 
-from ascend_ep.element_types import FLOAT32
+from ascend_ep.element_types import FLOAT32, INT8, UINT8
 from ascend_ep.graph.facts import INT_TYPES, Array, Fact, Facts
 from ascend_ep.graph.passes.known_facts import KnownFacts
 from ascend_ep.graph.passes.rewire import attribute, is_standard, replace_by_constant
@@ -66,7 +66,7 @@ class FoldConstants(ir.passes.InPlacePass):
         return ir.passes.PassResult(model, modified)
 
     def _takes(self, node: ir.Node, facts: Facts) -> bool:
-        return node.op_type not in KEPT
+        return node.op_type not in KEPT or _quantises_bytes(node, facts)
 
     def _evaluate(self, node: ir.Node, version: int, facts: Facts) -> list[Array] | None:
         """The constant results of `node`, or None."""
@@ -106,6 +106,17 @@ class FoldDequantized(FoldConstants):
         if x is None or facts[x].dtype not in INT_TYPES or scale is None or facts[scale].dtype != FLOAT32:
             return False
         return not any(is_standard(use.node, *PRODUCTS) and use.idx == 1 for use in node.outputs[0].uses())
+
+
+def _quantises_bytes(node: ir.Node, facts: Facts) -> bool:
+    """Whether it is a QuantizeLinear from float32 to 8 bits, which _quantized computes."""
+    if node.op_type != "QuantizeLinear" or not node.outputs or len(node.inputs) < 2:
+        return False
+    if any(attribute(node, name, 0) for name in ("block_size", "output_dtype", "precision")):
+        return False
+    x, scale = (None if v is None else facts[v] for v in node.inputs[:2])
+    is_float = all(f is not None and f.dtype == FLOAT32 and f.static_dims is not None for f in (x, scale))
+    return is_float and facts[node.outputs[0]].dtype in (UINT8, INT8)
 
 
 def _widened(node: ir.Node, facts: Facts) -> WidenedTensor | None:
@@ -183,19 +194,37 @@ def _unchanged(node: ir.Node, version: int, operands: list[Array | None]) -> Arr
     return operands[0]
 
 
-def _dequantized(node: ir.Node, version: int, operands: list[Array | None]) -> Array:
-    """(x - zero) scale as the kernels round it; onnx.reference has it since operator set 19 only."""
+def _tables(node: ir.Node, operands: list[Array | None]) -> tuple[Array, Array]:
+    """Scale and zero point of QuantizeLinear and DequantizeLinear, spread along their axis."""
     x, scale, zero = (*operands, None)[:3]
     assert x is not None
     assert scale is not None
     axis = attribute(node, "axis", 1)
     assert isinstance(axis, int)
     spread = [-1 if i == axis % max(x.ndim, 1) else 1 for i in range(x.ndim)]
-    scale, zero = (
-        a.reshape([] if a.size == 1 else spread) for a in (scale, np.zeros(1) if zero is None else zero)
-    )
+    zero = np.zeros(1, np.uint8) if zero is None else zero
+    scale, zero = (a.reshape([] if a.size == 1 else spread) for a in (scale, zero))
+    return scale, zero
+
+
+def _dequantized(node: ir.Node, version: int, operands: list[Array | None]) -> Array:
+    """(x - zero) scale as the kernels round it; onnx.reference has it since operator set 19 only."""
+    scale, zero = _tables(node, operands)
+    x = operands[0]
+    assert x is not None
     exact = (x.astype(np.int64) - zero.astype(np.int64)).astype(np.float32)
     return np.multiply(exact, scale, dtype=np.float32)
+
+
+def _quantized(node: ir.Node, version: int, operands: list[Array | None]) -> Array:
+    """saturate(round(x / scale) + zero) as the kernels round it, float32 to 8 bits; NaN becomes the least."""
+    scale, zero = _tables(node, operands)
+    x = operands[0]
+    assert x is not None
+    low, high = (-128, 127) if zero.dtype == np.int8 else (0, 255)
+    with np.errstate(all="ignore"):
+        moved = np.rint(np.divide(x, scale, dtype=np.float32)) + zero.astype(np.float32)
+    return np.clip(np.where(np.isnan(moved), low, moved), low, high).astype(zero.dtype)
 
 
 def _sliced(node: ir.Node, version: int, operands: list[Array | None]) -> Array:
@@ -217,5 +246,6 @@ _SIMPLE: dict[str, Callable[[ir.Node, int, list[Array | None]], Array]] = {
     "Transpose": _transposed,
     "Identity": _unchanged,
     "Slice": _sliced,
+    "QuantizeLinear": _quantized,
     "DequantizeLinear": _dequantized,
 }
