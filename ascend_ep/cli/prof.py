@@ -120,14 +120,14 @@ def export(given: argparse.Namespace) -> int:
     from ascend_ep.profiling.export import write_files
     from ascend_ep.profiling.metrics import DEFAULT
     from ascend_ep.profiling.profile import open_profile
-    from ascend_ep.profiling.torch_files import write_torch_files
+    from ascend_ep.profiling.torch_files import by_rank, write_torch_files
 
     rates = model_rates(given.model_time, given.soc_version)
     if rates and given.type != "text":
         raise AscendError("E10001", given.type, "--type", "Only msprof's files have columns model_...")
     profile = open_profile(given.folder)
     if given.type == "pytorch":
-        written = [write_torch_files(profile)]
+        written = [write_torch_files(part) for part in by_rank(profile)]
     else:
         written = write_files(profile, given.aic_metrics or DEFAULT, rates)
     print(*written, sep="\n")

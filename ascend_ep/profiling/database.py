@@ -1,6 +1,7 @@
 """msprof_<stamp>.db: the tables of msprof's database for what a profile holds.
 
-Names are numbers in STRING_IDS.
+Names are numbers in STRING_IDS. Columns that begin with cpu say what computed a call here, of which msprof's
+database has nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from ascend_ep import atomic_file
 from ascend_ep.errors import AscendError
-from ascend_ep.profiling.msprof_files import formats_of, given, shapes_of, tasks, types_of
+from ascend_ep.profiling.msprof_files import chosen_for, formats_of, given, shapes_of, tasks, types_of
 from ascend_ep.profiling.profile import Profile, own
 
 SCHEMA = """
@@ -26,7 +27,8 @@ CREATE TABLE TASK (startNs INTEGER, endNs INTEGER, deviceId INTEGER, connectionI
 CREATE TABLE COMPUTE_TASK_INFO (name INTEGER, globalTaskId INTEGER PRIMARY KEY, blockDim INTEGER,
   mixBlockDim INTEGER, taskType INTEGER, opType INTEGER, inputFormats INTEGER, inputDataTypes INTEGER,
   inputShapes INTEGER, outputFormats INTEGER, outputDataTypes INTEGER, outputShapes INTEGER,
-  attrInfo INTEGER, opState INTEGER, hf32Eligible INTEGER);
+  attrInfo INTEGER, opState INTEGER, hf32Eligible INTEGER,
+  cpuKernel INTEGER, cpuIsa INTEGER, cpuSchedule INTEGER);
 CREATE TABLE CANN_API (startNs INTEGER, endNs INTEGER, type INTEGER, globalTid INTEGER,
   connectionId INTEGER PRIMARY KEY, name INTEGER);
 CREATE TABLE ENUM_API_TYPE (id INTEGER PRIMARY KEY, name TEXT);
@@ -64,7 +66,7 @@ def _fill(database: sqlite3.Connection, profile: Profile) -> None:
     strings = _Strings()
     database.executescript(SCHEMA)
     database.executemany("INSERT INTO TASK VALUES (?,?,?,?,?,?,?,?,?,?,?)", _tasks(profile, strings))
-    marks = ",".join("?" * 15)
+    marks = ",".join("?" * 18)
     database.executemany(f"INSERT INTO COMPUTE_TASK_INFO VALUES ({marks})", _infos(profile, strings))
     database.executemany("INSERT INTO CANN_API VALUES (?,?,?,?,?,?)", _apis(profile, strings))
     levels = [(number, name) for name, number in LEVELS.items()]
@@ -91,7 +93,7 @@ def _infos(profile: Profile, strings: _Strings) -> Iterator[tuple[int, ...]]:
         parts = [strings(part(side)) for side in sides for part in (formats_of, types_of, shapes_of)]
         kinds = (site.bound.threads, 0, strings(site.core), strings(site.op_type))
         rest = (strings(""), strings("static"), strings("NO"))
-        yield (strings(site.name), task.number, *kinds, *parts, *rest)
+        yield (strings(site.name), task.number, *kinds, *parts, *rest, *map(strings, chosen_for(site)))
 
 
 def _apis(profile: Profile, strings: _Strings) -> Iterator[tuple[int, ...]]:

@@ -44,7 +44,7 @@ OP_SUMMARY = _columns(
     "Input Shapes,Input Data Types,Input Formats,Output Shapes,Output Data Types,Output Formats,Context ID"
 )
 CPU_COLUMNS = _columns(
-    "cpu_kernel,cpu_isa,cpu_bytes_read(B),cpu_bytes_written(B),cpu_operations,cpu_GOPS,cpu_GB/s"
+    "cpu_kernel,cpu_isa,cpu_schedule,cpu_bytes_read(B),cpu_bytes_written(B),cpu_operations,cpu_GOPS,cpu_GB/s"
 )
 OP_STATISTIC = _columns(
     "Device_id,Model Name,OP Type,Core Type,Count,Total Time(us),Min Time(us),Avg Time(us),Max Time(us),"
@@ -144,6 +144,7 @@ class Task:
     stream: int
     infer: int
     run: int  #: among those of the profile
+    step: int  #: likewise (steps_of)
     start: int  #: nanoseconds since 1970
     duration: int
     wait: int  #: since the task before it on the stream ended
@@ -162,8 +163,9 @@ def streams(profile: Profile) -> dict[tuple[int, int], int]:
 
 def tasks(profile: Profile) -> Iterator[Task]:
     """All calls, by process in the order in which they were recorded."""
-    numbers, count, first_run = streams(profile), 0, 0
+    numbers, count, first_run, first_step = streams(profile), 0, 0, 0
     for p, process in enumerate(profile.processes):
+        steps = steps_of(process)
         last: dict[int, int] = {}
         infers, begun = _infers(process), process.epoch_ns
         calls = process.calls
@@ -180,6 +182,7 @@ def tasks(profile: Profile) -> Iterator[Task]:
                 numbers[p, thread],
                 infers[runs[i]],
                 first_run + runs[i],
+                first_step + steps[runs[i]],
                 start + begun,
                 ends[i] - start,
                 wait,
@@ -187,6 +190,14 @@ def tasks(profile: Profile) -> Iterator[Task]:
             )
             count += 1
         first_run += len(process.runs)
+        first_step += max(steps, default=-1) + 1
+
+
+def steps_of(process: ProcessTrace) -> list[int]:
+    """The step of each run, from 0: a run of a model is one, and so is what a program launches between."""
+    alone = np.array([b.is_alone for b in process.bounds], bool)[process.runs["bound"]]
+    begins = ~(alone[1:] & alone[:-1])
+    return [0, *np.cumsum(begins).tolist()] if len(alone) else []
 
 
 def _infers(process: ProcessTrace) -> list[int]:
@@ -254,7 +265,12 @@ def _fixed_columns(site: Site) -> tuple[Row, Row, Row]:
     operands = [part(side) for side in sides for part in (shapes_of, types_of, formats_of)]
     middle = [bound.threads, 0, "NO", *operands, ABSENT]
     work = site.work.operations if site.work else ABSENT
-    return head, middle, [call.kernel, bound.isa, call.bytes_read, call.bytes_written, work]
+    return head, middle, [*chosen_for(site), call.bytes_read, call.bytes_written, work]
+
+
+def chosen_for(site: Site) -> Row:
+    """What computed the call: kernel, ISA level, and the schedule of kernels with several forms."""
+    return [site.call.kernel, site.bound.isa, site.call.schedule or ABSENT]
 
 
 # --- sums -------------------------------------------------------------------------------------------
