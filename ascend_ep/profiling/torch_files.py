@@ -38,7 +38,7 @@ from ascend_ep.profiling.msprof_files import (
     us,
     write_table,
 )
-from ascend_ep.profiling.profile import Profile, own
+from ascend_ep.profiling.profile import Profile, Site, own
 from ascend_ep.profiling.timeline import operator_name, write_trace_view
 from ascend_ep.profiling.trace_file import BoundPartition, ProcessTrace
 from ascend_ep.profiling.work import COMMUNICATION
@@ -171,16 +171,16 @@ def communication(profile: Profile) -> dict[str, Any]:
     """By step what each operation of HCCL took, the wait for other ranks included. Which of it was waiting
     and which way the bytes took isn't measured, so nothing is said of it."""
     found: dict[str, Any] = {}
-    numbers: dict[str, int] = defaultdict(int)
+    numbers: dict[tuple[str, str], int] = defaultdict(int)  # those of collectives are the same in all ranks
     for task in tasks(profile):
         if task.site.core != COMMUNICATION:
             continue
         kind, _, group = task.site.name.partition("@")
-        number, numbers[group] = numbers[group], numbers[group] + 1
+        side = "p2p" if kind in MESSAGES else "collective"
+        number, numbers[group, side] = numbers[group, side], numbers[group, side] + 1
         step = found.setdefault(f"step{task.step}", {"p2p": {}, "collective": {}})
-        side = step["p2p" if kind in MESSAGES else "collective"]
         times = {"Start Timestamp(us)": task.start / 1e3, "Elapse Time(ms)": task.duration / 1e6}
-        side[f"{kind}_{zlib.crc32(group.encode()) % 1000:03d}_{number}_1@{group}"] = {
+        step[side][f"{kind}_{zlib.crc32(group.encode()) % 1000:03d}_{number}_1@{group}"] = {
             "Communication Time Info": times,
             "Communication Bandwidth Info": {},
         }
@@ -206,22 +206,23 @@ def step_trace_time(profile: Profile) -> Iterator[Row]:
             continue
         count = int(steps[-1]) + 1
         spent = (process.calls["end"] - process.calls["start"]).astype(np.int64)
-        communicates = [[s.core == COMMUNICATION for s in profile.sites[p, b.number]] for b in process.bounds]
-        flags = np.array([communicates[b][i] for b, i in process.calls[["bound", "index"]].tolist()], bool)
-        of_calls = steps[process.calls["run"]]
-        computing = np.zeros(count, np.int64)
-        communication = np.zeros(count, np.int64)
-        np.add.at(computing, of_calls[~flags], spent[~flags])
-        np.add.at(communication, of_calls[flags], spent[flags])
-        begins = np.full(count, np.iinfo(np.int64).max)
-        ends = np.zeros(count, np.int64)
+        kinds = [[_kind(site) for site in profile.sites[p, b.number]] for b in process.bounds]
+        of_calls = [kinds[b][i] for b, i in process.calls[["bound", "index"]].tolist()]
+        sums = np.zeros((count, 3), np.int64)
+        np.add.at(sums, (steps[process.calls["run"]], of_calls), spent)
+        begins, ends = np.full(count, np.iinfo(np.int64).max), np.zeros(count, np.int64)
         np.minimum.at(begins, steps, process.runs["start"].astype(np.int64))
         np.maximum.at(ends, steps, process.runs["end"].astype(np.int64))
-        free = np.maximum(0, ends - begins - computing - communication)
-        for step, times in enumerate(np.stack([computing, communication, free], 1).tolist()):
-            busy, apart, idle = map(us, times)
-            yield [first + step, busy, apart, 0, apart, idle, 0, 0, apart, 0]
+        free = np.maximum(0, ends - begins - sums.sum(1))
+        for step, (busy, apart, received) in enumerate(sums.tolist()):
+            both = us(apart + received)
+            yield [first + step, us(busy), both, 0, both, us(int(free[step])), 0, 0, us(apart), 0]
         first += count
+
+
+def _kind(site: Site) -> int:
+    """0: it computes; 1: it communicates; 2: it waits for another rank's message."""
+    return 0 if site.core != COMMUNICATION else 2 if site.call.kernel == "hcom_receive_" else 1
 
 
 # --- memory ----------------------------------------------------------------------------------------
