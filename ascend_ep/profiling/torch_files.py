@@ -19,6 +19,7 @@ import numpy as np
 
 from ascend_ep import atomic_file
 from ascend_ep.errors import AscendError
+from ascend_ep.profiling.database import write_torch_database
 from ascend_ep.profiling.export import write_files
 from ascend_ep.profiling.metrics import DEFAULT, columns_of
 from ascend_ep.profiling.msprof_files import (
@@ -83,30 +84,27 @@ def _unnamed(row: Row) -> Row:
     return [row[0], *row[2:]]
 
 
-def write_torch_files(profile: Profile, output: Path | None = None) -> Path:
-    """Writes and returns a folder ..._ascend_pt beside the profile, or in `output`.
+def write_torch_files(profile: Profile, output: Path | None = None, as_database: bool = False) -> Path:
+    """Writes and returns a folder ..._ascend_pt beside the profile, or in `output`, with tables or with a
+    database: readers take one or the other.
 
     Raises AscendError E40002 and E44011.
     """
     pid = own(profile).processes[0].pid if profile.processes else 0
-    folder = (output or profile.folder.parent) / f"ascend-ep_{pid}_{profile.stamp}000_ascend_pt"
-    target = folder / OUTPUT
-    header = [*KERNEL_DETAILS, *columns_of(DEFAULT), *CHOSEN]
-    write_table(target / "kernel_details.csv", header, kernel_details(profile))
-    write_table(target / "op_statistic.csv", _unnamed(OP_STATISTIC), map(_unnamed, op_statistic(profile)))
-    write_table(target / "api_statistic.csv", API_STATISTIC, api_statistic(profile))
-    if memory := list(operator_memory(profile)):  # TensorBoard's reader doesn't take tables without rows
-        write_table(target / "operator_memory.csv", OPERATOR_MEMORY, memory)
-        write_table(target / "memory_record.csv", MEMORY_RECORD, memory_record(profile))
-    write_table(target / "operator_details.csv", OPERATOR_DETAILS, operator_details(profile))
-    write_table(target / "step_trace_time.csv", STEP_TRACE_TIME, step_trace_time(profile))
-    write_trace_view(profile, target / "trace_view.json")
     rank = profile.processes[0].rank if profile.processes else None
+    worker = f"ascend-ep{'-db' * as_database}_{pid}"
+    folder = (output or profile.folder.parent) / f"{worker}_{profile.stamp}000_ascend_pt"
+    target = folder / OUTPUT
     try:
-        if said := communication(profile):
-            atomic_file.write(target / "communication.json", json.dumps(said, indent=2), synced=False)
+        target.mkdir(parents=True, exist_ok=True)
+        if as_database:
+            name = "ascend_pytorch_profiler" + (f"_{rank}" if rank is not None else "")
+            write_torch_database(profile, target / f"{name}.db")
+        else:
+            _write_tables(profile, target)
         info = "profiler_info.json" if rank is None else f"profiler_info_{rank}.json"
-        atomic_file.write(folder / info, json.dumps(_info(rank), indent=2), synced=False)
+        said = json.dumps(_info(rank, "db" if as_database else "text"), indent=2)
+        atomic_file.write(folder / info, said, synced=False)
         atomic_file.write(folder / "profiler_metadata.json", "{}", synced=False)
         traces = folder / profile.folder.name / DATA
         traces.mkdir(parents=True, exist_ok=True)
@@ -118,14 +116,29 @@ def write_torch_files(profile: Profile, output: Path | None = None) -> Path:
     return folder
 
 
+def _write_tables(profile: Profile, target: Path) -> None:
+    header = [*KERNEL_DETAILS, *columns_of(DEFAULT), *CHOSEN]
+    write_table(target / "kernel_details.csv", header, kernel_details(profile))
+    write_table(target / "op_statistic.csv", _unnamed(OP_STATISTIC), map(_unnamed, op_statistic(profile)))
+    write_table(target / "api_statistic.csv", API_STATISTIC, api_statistic(profile))
+    if memory := list(operator_memory(profile)):  # TensorBoard's reader doesn't take tables without rows
+        write_table(target / "operator_memory.csv", OPERATOR_MEMORY, memory)
+        write_table(target / "memory_record.csv", MEMORY_RECORD, memory_record(profile))
+    write_table(target / "operator_details.csv", OPERATOR_DETAILS, operator_details(profile))
+    write_table(target / "step_trace_time.csv", STEP_TRACE_TIME, step_trace_time(profile))
+    write_trace_view(profile, target / "trace_view.json")
+    if said := communication(profile):
+        atomic_file.write(target / "communication.json", json.dumps(said, indent=2), synced=False)
+
+
 def by_rank(profile: Profile) -> list[Profile]:
     """A profile of each rank of a distributed job, and one of the processes without a rank."""
     ranks = sorted({p.rank for p in profile.processes}, key=lambda r: -1 if r is None else r)
     return [replace(profile, processes=[p for p in profile.processes if p.rank == r]) for r in ranks]
 
 
-def _info(rank: int | None) -> dict[str, Any]:
-    common = {"_export_type": ["text"], "_profiler_level": "Level1", "_aic_metrics": DEFAULT}
+def _info(rank: int | None, kind: str) -> dict[str, Any]:
+    common = {"_export_type": [kind], "_profiler_level": "Level1", "_aic_metrics": DEFAULT}
     return {
         "config": {
             "common_config": {"with_stack": False, "record_shapes": True, "profile_memory": True},
