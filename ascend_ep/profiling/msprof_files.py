@@ -25,6 +25,7 @@ from ascend_ep.errors import AscendError
 from ascend_ep.profiling import chip_model
 from ascend_ep.profiling.metrics import columns_of
 from ascend_ep.profiling.profile import Profile, Site
+from ascend_ep.profiling.rounding import as_numbers
 from ascend_ep.profiling.trace_file import Operand, ProcessTrace
 
 #: Where the files lie in a profile's folder.
@@ -168,23 +169,20 @@ def tasks(profile: Profile) -> Iterator[Task]:
         steps = steps_of(process)
         last: dict[int, int] = {}
         infers, begun = _infers(process), process.epoch_ns
-        calls = process.calls
-        bounds, indices, runs = calls["bound"].tolist(), calls["index"].tolist(), calls["run"].tolist()
-        threads, starts, ends = calls["thread"].tolist(), calls["start"].tolist(), calls["end"].tolist()
         has_counts = len(process.counts) > 0
-        for i in range(len(calls)):
-            start, thread = starts[i], threads[i]
+        columns = (process.calls[name] for name in ("bound", "index", "run", "thread", "start", "end"))
+        for i, bound, index, run, thread, start, end in as_numbers(np.arange(len(process.calls)), *columns):
             wait = max(0, start - last.get(thread, start))
-            last[thread] = ends[i]
+            last[thread] = end
             yield Task(
-                profile.sites[p, bounds[i]][indices[i]],
+                profile.sites[p, bound][index],
                 count,
                 numbers[p, thread],
-                infers[runs[i]],
-                first_run + runs[i],
-                first_step + steps[runs[i]],
+                infers[run],
+                first_run + run,
+                first_step + steps[run],
                 start + begun,
-                ends[i] - start,
+                end - start,
                 wait,
                 process.counts[i] if has_counts else None,
             )
