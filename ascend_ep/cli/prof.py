@@ -83,9 +83,10 @@ def add_export(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     command.add_argument("--aic-metrics", default="", metavar="GROUP", help="as msprof's")
     command.add_argument(
         "--type",
-        choices=("text", "pytorch"),
+        choices=("text", "pytorch", "pytorch-db"),
         default="text",
-        help="msprof's files, or a folder ..._ascend_pt as the PyTorch profiler for Ascend writes it",
+        help="msprof's files, or a folder ..._ascend_pt as the PyTorch profiler for Ascend writes it: with "
+        "tables, or with its database",
     )
     add_model(command)
     command.set_defaults(run=export)
@@ -120,14 +121,15 @@ def export(given: argparse.Namespace) -> int:
     from ascend_ep.profiling.export import write_files
     from ascend_ep.profiling.metrics import DEFAULT
     from ascend_ep.profiling.profile import open_profile
-    from ascend_ep.profiling.torch_files import write_torch_files
+    from ascend_ep.profiling.torch_files import by_rank, write_torch_files
 
     rates = model_rates(given.model_time, given.soc_version)
     if rates and given.type != "text":
         raise AscendError("E10001", given.type, "--type", "Only msprof's files have columns model_...")
     profile = open_profile(given.folder)
-    if given.type == "pytorch":
-        written = [write_torch_files(profile)]
+    if given.type != "text":
+        as_database = given.type == "pytorch-db"
+        written = [write_torch_files(part, as_database=as_database) for part in by_rank(profile)]
     else:
         written = write_files(profile, given.aic_metrics or DEFAULT, rates)
     print(*written, sep="\n")

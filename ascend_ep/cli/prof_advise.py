@@ -239,7 +239,8 @@ def _text(name: str, outcomes: Sequence[Outcome], limits: Sequence[Bound]) -> st
     whole = sum(b.row.usual for b in limits) or 1e-9
     for bound in limits[:5]:
         share = f"{100 * bound.row.usual / whole:5.1f}%"
-        lines.append(f"  {share} {bound.row.name[-30:]:30} {bound.kind:24} {100 * bound.attained:5.1f}%")
+        line = f"  {share} {bound.row.name[-30:]:30} {bound.kind:24} {100 * bound.attained:5.1f}%"
+        lines.append(f"{line}  {bound.row.kernel} {bound.row.schedule}".rstrip())
     return "\n".join(lines)
 
 

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from ascend_ep.cann.chip_rates import ChipRates
 
 #: Switches whose content a trace always has.
-ALWAYS = {"ai-core", "task-time", "ascendcl", "model-execution", "runtime-api"}
+ALWAYS = {"ai-core", "task-time", "ascendcl", "model-execution", "runtime-api", "hccl"}
 #: Switches about hardware, processes or the system that aren't here.
 NOTHING = {
-    *("aicpu", "hccl", "l2", "ge-api", "msproftx", "mstx-domain-include", "mstx-domain-exclude"),
+    *("aicpu", "l2", "ge-api", "msproftx", "mstx-domain-include", "mstx-domain-exclude"),
     *("aic-freq", "aic-mode", "sys-hardware-mem", "sys-hardware-mem-freq", "sys-cpu-profiling"),
     *("sys-cpu-freq", "sys-profiling", "sys-sampling-freq", "sys-pid-profiling", "sys-pid-sampling-freq"),
     *("sys-io-profiling", "sys-io-sampling-freq", "sys-interconnection-profiling", "sys-devices"),

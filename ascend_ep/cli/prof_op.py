@@ -96,7 +96,8 @@ def _tell(flags: dict[str, str]) -> None:
             raise AscendError("E10001", group, "--aic-metrics", reason, details=hint)
     if missing := [group for group in groups if group != BASIC]:
         reason = "a CPU has no such counters, so OpBasicInfo.csv is all that is written"
-        print(f"[WARNING] --aic-metrics={','.join(missing)}: {reason}", file=sys.stderr)
+        modelled = "`ascend-op run K.cpp --model-time` models what a kernel's cores do"
+        print(f"[WARNING] --aic-metrics={','.join(missing)}: {reason}; {modelled}", file=sys.stderr)
     for name in AS_IT_RUNS:
         if flags.get(name, "off") != "off":
             reason = "operators are recorded as the program runs them, once each"

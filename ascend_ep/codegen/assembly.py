@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from .c_source import Source
 from .header_text import abi
 from .leading import Form
-from .source_text import quoted, table
+from .source_text import quoted, schedule_export, table
 
 #: A longer command to build it again is cut short where a call is refused: a refusal has room for few words.
 MOST_COMMAND = 120
@@ -67,6 +67,7 @@ def assemble(
         table("uint32_t could_be", [f"{sum(1 << t for t in could_be[i] if t < 32)}u" for i in given]),
         table("uint32_t group_of", [f"{bit}u" for bit in bits]),
         abi(),
+        *schedule_export(quoted("; ".join(dict.fromkeys(str(part.schedule) for part, _, _ in parts)))),
     ]
     return Assembly(
         first.op_type, first.symbol, tuple(p for p, _, _ in parts), links, "\n".join(lines) + "\n"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from ascend_ep.opdef.expression import Program
@@ -44,7 +44,7 @@ class Source:
     op_type: str
     symbol: str
     output_dims: tuple[tuple[str, ...], ...]
-    optimize: int = 2
+    schedule: Schedule = field(default_factory=Schedule)
     pays: bool = True
     folds: bool = False
     looks_up: bool = False
@@ -78,7 +78,7 @@ def generate_c(
         op_type,
         symbol,
         dims_of_outputs(graph),
-        schedule.optimize,
+        schedule,
         _pays(graph),
         any(n.is_fold or n.is_rank for n in graph.nodes()),
         any(n.op == "erf" for n in graph.nodes()),

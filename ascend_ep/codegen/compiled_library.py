@@ -22,6 +22,7 @@ from .c_source import Source
 from .cache import is_whole, keep, limit, locked, note_use, prune
 from .compilers import COMMON_FLAGS, Compiler, find_compiler, flags_of
 from .header_text import HEADERS
+from .source_text import quoted
 
 #: A compiler that takes longer is stopped.
 SECONDS = 120
@@ -88,9 +89,9 @@ def compile_object(
     Sanitized ones aren't optimised: they are run a few times, and every access is in them as it is written.
     """
     level = isa or text_of(lib.asc_isa_name(lib.asc_isa_current()))
-    optimize = "-O0" if sanitize else f"-O{source.optimize}"
+    optimize = "-O0" if sanitize else f"-O{source.schedule.optimize}"
     flags = ["-c", *COMMON_FLAGS, optimize, *flags_of(level), *_sanitizing(sanitize)]
-    flags += [f"-DASC_PART={link}"] if link else []
+    flags.append(f"-DASC_PART={link}" if link else f"-DASC_SCHEDULE={quoted(str(source.schedule))}")
     if source.looks_up and "-mprefer-vector-width=512" in flags:
         flags.append("-fno-schedule-insns")  # tables stay in registers, which chains side by side would take
     return _cached(source.text, flags, "o", cache)[0]

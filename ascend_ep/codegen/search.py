@@ -142,7 +142,7 @@ def _distinct(
     found: dict[tuple[str, int], tuple[Schedule, Source]] = {}
     for schedule in schedules:
         source = make(schedule)
-        found.setdefault((source.hash, source.optimize), (schedule, source))
+        found.setdefault((source.hash, schedule.optimize), (schedule, source))
     return list(found.values())
 
 

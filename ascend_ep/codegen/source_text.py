@@ -222,7 +222,8 @@ class SourceText:
         yield "}"
 
     def _exports(self) -> Iterator[str]:
-        """The operator: a library's only one, or as ASC_PART a part of it (assembly.py)."""
+        """The operator: a library's only one, with its schedule as ASC_SCHEDULE, which is no part of the text
+        since searches tell schedules apart by it; or as ASC_PART a part of a library (assembly.py)."""
         given = [i for i, t in enumerate(self.graph.inputs) if t is not None]
         least = given[-1] + 1 if given else 0
         counts = f"{least}, {len(self.graph.inputs)}, {len(self.graph.outputs)}, 0"
@@ -237,6 +238,7 @@ class SourceText:
         yield "const asc_custom_op *asc_get_custom_op(uint32_t version, const char *op_type) {"
         yield "    return version >= 2 && strcmp(op_type, described.op_type) == 0 ? &described : NULL;"
         yield "}"
+        yield from schedule_export("ASC_SCHEDULE")
         yield "#endif"
 
 
@@ -254,6 +256,12 @@ class _RankText:
         given = ", ".join(f".{name} = {value}" for name, value in self.fields.items())
         empty = f" if (!j{n}.k || !j{n}.n) j{n}.items = 0;"
         return f"rank_job j{n} = {{{given}}};{empty}", f"plan_rank(&j{n})"
+
+
+def schedule_export(text: str) -> Iterator[str]:
+    """What ascend_rt.h lets a library say of its loops. `text`: an expression of C."""
+    yield "ASC_API extern const char asc_op_schedule[];"
+    yield f"const char asc_op_schedule[] = {text};"
 
 
 def table(declaration: str, elements: list[str], brackets: str = "[]") -> str:

@@ -25,6 +25,7 @@ from ascend_ep.errors import AscendError
 from ascend_ep.profiling import chip_model
 from ascend_ep.profiling.metrics import columns_of
 from ascend_ep.profiling.profile import Profile, Site
+from ascend_ep.profiling.rounding import as_numbers
 from ascend_ep.profiling.trace_file import Operand, ProcessTrace
 
 #: Where the files lie in a profile's folder.
@@ -44,7 +45,7 @@ OP_SUMMARY = _columns(
     "Input Shapes,Input Data Types,Input Formats,Output Shapes,Output Data Types,Output Formats,Context ID"
 )
 CPU_COLUMNS = _columns(
-    "cpu_kernel,cpu_isa,cpu_bytes_read(B),cpu_bytes_written(B),cpu_operations,cpu_GOPS,cpu_GB/s"
+    "cpu_kernel,cpu_isa,cpu_schedule,cpu_bytes_read(B),cpu_bytes_written(B),cpu_operations,cpu_GOPS,cpu_GB/s"
 )
 OP_STATISTIC = _columns(
     "Device_id,Model Name,OP Type,Core Type,Count,Total Time(us),Min Time(us),Avg Time(us),Max Time(us),"
@@ -144,6 +145,7 @@ class Task:
     stream: int
     infer: int
     run: int  #: among those of the profile
+    step: int  #: likewise (steps_of)
     start: int  #: nanoseconds since 1970
     duration: int
     wait: int  #: since the task before it on the stream ended
@@ -162,31 +164,38 @@ def streams(profile: Profile) -> dict[tuple[int, int], int]:
 
 def tasks(profile: Profile) -> Iterator[Task]:
     """All calls, by process in the order in which they were recorded."""
-    numbers, count, first_run = streams(profile), 0, 0
+    numbers, count, first_run, first_step = streams(profile), 0, 0, 0
     for p, process in enumerate(profile.processes):
+        steps = steps_of(process)
         last: dict[int, int] = {}
         infers, begun = _infers(process), process.epoch_ns
-        calls = process.calls
-        bounds, indices, runs = calls["bound"].tolist(), calls["index"].tolist(), calls["run"].tolist()
-        threads, starts, ends = calls["thread"].tolist(), calls["start"].tolist(), calls["end"].tolist()
         has_counts = len(process.counts) > 0
-        for i in range(len(calls)):
-            start, thread = starts[i], threads[i]
+        columns = (process.calls[name] for name in ("bound", "index", "run", "thread", "start", "end"))
+        for i, bound, index, run, thread, start, end in as_numbers(np.arange(len(process.calls)), *columns):
             wait = max(0, start - last.get(thread, start))
-            last[thread] = ends[i]
+            last[thread] = end
             yield Task(
-                profile.sites[p, bounds[i]][indices[i]],
+                profile.sites[p, bound][index],
                 count,
                 numbers[p, thread],
-                infers[runs[i]],
-                first_run + runs[i],
+                infers[run],
+                first_run + run,
+                first_step + steps[run],
                 start + begun,
-                ends[i] - start,
+                end - start,
                 wait,
                 process.counts[i] if has_counts else None,
             )
             count += 1
         first_run += len(process.runs)
+        first_step += max(steps, default=-1) + 1
+
+
+def steps_of(process: ProcessTrace) -> list[int]:
+    """The step of each run, from 0: a run of a model is one, and so is what a program launches between."""
+    alone = np.array([b.is_alone for b in process.bounds], bool)[process.runs["bound"]]
+    begins = ~(alone[1:] & alone[:-1])
+    return [0, *np.cumsum(begins).tolist()] if len(alone) else []
 
 
 def _infers(process: ProcessTrace) -> list[int]:
@@ -254,7 +263,12 @@ def _fixed_columns(site: Site) -> tuple[Row, Row, Row]:
     operands = [part(side) for side in sides for part in (shapes_of, types_of, formats_of)]
     middle = [bound.threads, 0, "NO", *operands, ABSENT]
     work = site.work.operations if site.work else ABSENT
-    return head, middle, [call.kernel, bound.isa, call.bytes_read, call.bytes_written, work]
+    return head, middle, [*chosen_for(site), call.bytes_read, call.bytes_written, work]
+
+
+def chosen_for(site: Site) -> Row:
+    """What computed the call: kernel, ISA level, and the schedule of kernels with several forms."""
+    return [site.call.kernel, site.bound.isa, site.call.schedule or ABSENT]
 
 
 # --- sums -------------------------------------------------------------------------------------------

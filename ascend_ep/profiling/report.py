@@ -114,7 +114,8 @@ def timeline(profile: Profile) -> dict[str, Any]:
             site = profile.sites[p, key >> 32][key & 0xFFFFFFFF]
             if id(site) not in sites:
                 sites[id(site)] = len(names)
-                names.append([site.name, site.op_type, site.call.kernel, site.bound.model])
+                said = [site.name, site.op_type, site.call.kernel, site.bound.model, site.call.schedule]
+                names.append([part for part in said if part])
             places_of.append(sites[id(site)])
         columns["site"].append(np.array(places_of, np.uint32)[places])
         threads, which = np.unique(calls["thread"], return_inverse=True)

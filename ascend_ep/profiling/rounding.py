@@ -6,10 +6,15 @@ keeps to the nanosecond, so that slices of a thread that touch each other overla
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 Numbers = NDArray[np.int64]
+#: Rows whose numbers are objects of Python at a time.
+AT_ONCE = 1 << 14
 
 
 def rounded(starts: Numbers) -> Numbers:
@@ -22,6 +27,13 @@ def rounded(starts: Numbers) -> Numbers:
     )
 
 
+def as_numbers(places: Numbers, *columns: NDArray[Any]) -> Iterator[tuple[int, ...]]:
+    """Each place with the numbers there as Python has them, some at a time: they take much room."""
+    for at in range(0, len(places), AT_ONCE):
+        part = places[at : at + AT_ONCE]
+        yield from zip(part.tolist(), *(column[part].tolist() for column in columns), strict=True)
+
+
 def ordered_durations(lanes: Numbers, starts: Numbers, durations: Numbers) -> Numbers:
     """The durations, shortened by up to a rounding where slices of a lane that nest in each other or follow
     each other would overlap, to readers that round starts or to those that don't. In the given order."""
@@ -32,8 +44,7 @@ def ordered_durations(lanes: Numbers, starts: Numbers, durations: Numbers) -> Nu
     order = np.lexsort((-ends, starts, lanes))
     around: list[tuple[int, int]] = []  # ends of the slices around this one, to either reader
     last = -1
-    columns = (a[order].tolist() for a in (lanes, starts, seen, least))
-    for i, lane, start, begins, spent in zip(order.tolist(), *columns, strict=True):
+    for i, lane, start, begins, spent in as_numbers(order, lanes, starts, seen, least):
         if lane != last:
             last, around = lane, []
         # What no reader sees around this slice ended before it.

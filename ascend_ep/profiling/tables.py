@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ OUTSIDE = 0.03
 @dataclass
 class Row:
     """What calls of one kind took: seconds in all, and of a call; bytes and operations of all calls; of a
-    chip, `kernel` is the kind of core.
+    chip, `kernel` is the kind of core. `schedules`: the seconds that calls of each schedule took.
     `usual`: seconds in all if each call took the median of its kind, as without neighbours."""
 
     name: str
@@ -36,6 +36,7 @@ class Row:
     bytes: int
     work: Work | None
     usual: float = 0.0
+    schedules: dict[str, float] = field(default_factory=dict)
 
     @property
     def mean(self) -> float:
@@ -52,10 +53,20 @@ class Row:
             return None
         return self.work.operations / self.seconds / 1e9 if self.seconds else 0.0
 
+    @property
+    def schedule(self) -> str:
+        """What the calls chose; of several schedules their forms, that which took longest first."""
+        found = sorted(filter(None, self.schedules), key=lambda s: -self.schedules[s])
+        if len(found) < 2:
+            return "".join(found)
+        forms = dict.fromkeys(schedule.split(" ")[0] for schedule in found)
+        return f"{', '.join(forms)} ({len(found)} schedules)"
+
     def as_json(self) -> dict[str, Any]:
         return {
             "name": self.name,
             "kernel": self.kernel,
+            "schedule": self.schedule,
             "core": self.core,
             "calls": self.calls,
             "seconds": self.seconds,
@@ -96,6 +107,7 @@ def _rows(profile: Profile, key: Any) -> list[Row]:
 
 def _add(rows: dict[tuple[str, ...], Row], key: tuple[str, ...], site: Site, spent: Any) -> None:
     seconds, count = spent.astype(np.float64) / 1e9, len(spent)
+    whole, schedule = float(seconds.sum()), site.call.schedule
     moved = (site.call.bytes_read + site.call.bytes_written) * count
     work = site.work and Work(
         site.work.products * count, site.work.vector * count, site.work.functions * count
@@ -104,11 +116,12 @@ def _add(rows: dict[tuple[str, ...], Row], key: tuple[str, ...], site: Site, spe
     usual = float(np.median(seconds)) * count
     row = rows.get(key)
     if row is None:
-        whole = float(seconds.sum())
-        rows[key] = Row(key[0], key[1], site.core, count, whole, least, most, moved, work, usual)
+        chosen = {schedule: whole}
+        rows[key] = Row(key[0], key[1], site.core, count, whole, least, most, moved, work, usual, chosen)
         return
     row.calls += count
-    row.seconds += float(seconds.sum())
+    row.seconds += whole
+    row.schedules[schedule] = row.schedules.get(schedule, 0.0) + whole
     row.usual += usual
     row.least, row.most = min(row.least, least), max(row.most, most)
     row.bytes += moved
@@ -201,8 +214,8 @@ def table(
     """Lines of a table with its head; shares are of `total` seconds."""
     head = (
         f"{title:28} {kernel:18} {'calls':>8} {'mean':>10} {'total':>10} {'share':>6} "
-        f"{'':{BAR}} {'GB/s':>7} {'GOP/s':>8}"
-    )
+        f"{'':{BAR}} {'GB/s':>7} {'GOP/s':>8} {'schedule' * any(row.schedule for row in rows)}"
+    ).rstrip()
     lines = [head]
     for row in rows:
         lines.append(
@@ -224,7 +237,7 @@ def _line(
     rates = ""
     if row is not None and row.bytes:
         operations = f"{row.gigaops:8.1f}" if row.gigaops else f"{'':8}"
-        rates = f"{row.gigabytes:7.1f} {operations}"
+        rates = f"{row.gigabytes:7.1f} {operations} {row.schedule}"
     line = (
         f"{shorten(name, 28):28} {shorten(kernel, 18):18} {calls:>8} {mean:>10} {duration(seconds):>10} "
         f"{100 * share:5.1f}% {shown} {rates}"

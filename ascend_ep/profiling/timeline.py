@@ -20,9 +20,10 @@ import numpy as np
 
 from ascend_ep import atomic_file
 from ascend_ep.errors import AscendError
-from ascend_ep.profiling.msprof_files import OUTPUT, Task, streams, tasks, us
+from ascend_ep.profiling.msprof_files import ABSENT, OUTPUT, Task, streams, tasks, us
 from ascend_ep.profiling.profile import Profile
 from ascend_ep.profiling.rounding import ordered_durations
+from ascend_ep.profiling.work import COMMUNICATION
 
 #: Calls that a timeline shows; a page with more doesn't open.
 MOST_CALLS = 1_000_000
@@ -38,7 +39,10 @@ def write_timeline(profile: Profile) -> Path:
 
 def write_trace_view(profile: Profile, target: Path) -> Path:
     """The same with what the PyTorch profiler adds: each call as an operator of the host, with an arrow
-    async_npu to its kernel, and which time is Computing and which Free. Raises AscendError E40002."""
+    async_npu to its kernel, and which time is Computing, Communication and Free.
+
+    Raises AscendError E40002.
+    """
 
     def both() -> Iterator[Event]:
         return chain(events(profile), _operators(profile))
@@ -163,6 +167,8 @@ def _calls(profile: Profile, device: dict[int, int], origin: int) -> Iterator[Ev
             "kernel": site.call.kernel,
             "connection_id": number,
         }
+        if not profile.of_chip:
+            args |= {"isa": site.bound.isa, "schedule": site.call.schedule or ABSENT}
         start = task.start - origin
         yield _slice(site.name, pid, task.stream, start, task.duration, args)
         if site.index == 0:
@@ -188,8 +194,9 @@ def _operators(profile: Profile) -> Iterator[Event]:
         number = MOST_CALLS + count
         yield _flow("s", base + 3, stream, start, number, "async_npu")
         yield _flow("f", base + 2, stream, start, number, "async_npu")
-        yield _slice("Computing", base + 4, stream, start, task.duration, {})
-        run, ended = last.get((base, stream), (-1, 0))
-        if run == task.run and start > ended:
+        kind = "Communication" if task.site.core == COMMUNICATION else "Computing"
+        yield _slice(kind, base + 4, stream, start, task.duration, {})
+        step, ended = last.get((base, stream), (-1, 0))
+        if step == task.step and start > ended:
             yield _slice("Free", base + 4, stream, ended, start - ended, {})
-        last[base, stream] = (task.run, start + task.duration)
+        last[base, stream] = (task.step, start + task.duration)

@@ -1,20 +1,25 @@
 """A profile in the files of the PyTorch profiler for Ascend, for comparing tools and TensorBoard's plugin.
 
-A step is a run of a partition. Memory is what the plan keeps in the arena, over the first run of each set of
-shapes.
+A step is a run of a partition, or what a program launched itself until then. Memory is what the plan keeps
+in the arena, over the first run of each set of shapes.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
+import zlib
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ascend_ep import atomic_file
 from ascend_ep.errors import AscendError
+from ascend_ep.profiling.database import write_torch_database
 from ascend_ep.profiling.export import write_files
 from ascend_ep.profiling.metrics import DEFAULT, columns_of
 from ascend_ep.profiling.msprof_files import (
@@ -23,18 +28,22 @@ from ascend_ep.profiling.msprof_files import (
     OP_STATISTIC,
     Row,
     api_statistic,
+    chosen_for,
     formats_of,
     given,
     op_statistic,
     shapes_of,
+    steps_of,
     tasks,
     types_of,
     us,
     write_table,
 )
-from ascend_ep.profiling.profile import Profile, own
+from ascend_ep.profiling.profile import Profile, Site, own
 from ascend_ep.profiling.timeline import operator_name, write_trace_view
 from ascend_ep.profiling.trace_file import BoundPartition, ProcessTrace
+from ascend_ep.profiling.work import COMMUNICATION
+from ascend_ep.runtime.tracing import DATA
 
 KERNEL_DETAILS = [
     *("Step Id", "Device_id", "Model ID", "Task ID", "Stream ID", "Name", "Type", "OP State"),
@@ -61,6 +70,10 @@ OPERATOR_DETAILS = [
     *("Device Self Duration(us)", "Device Total Duration(us)", "Device Self Duration With AICore(us)"),
     "Device Total Duration With AICore(us)",
 ]
+#: Behind the columns of a chip, of kernel_details: what computed the call here.
+CHOSEN = ["cpu_kernel", "cpu_isa", "cpu_schedule"]
+#: Operations of HCCL between two ranks.
+MESSAGES = ("hcom_send_", "hcom_receive_", "hcom_batchSendRecv_")
 DEVICE = "NPU:0"
 OUTPUT = "ASCEND_PROFILER_OUTPUT"
 _MB = 1 << 20
@@ -71,17 +84,41 @@ def _unnamed(row: Row) -> Row:
     return [row[0], *row[2:]]
 
 
-def write_torch_files(profile: Profile, output: Path | None = None) -> Path:
-    """Writes and returns a folder ..._ascend_pt beside the profile, or in `output`.
+def write_torch_files(profile: Profile, output: Path | None = None, as_database: bool = False) -> Path:
+    """Writes and returns a folder ..._ascend_pt beside the profile, or in `output`, with tables or with a
+    database: readers take one or the other.
 
     Raises AscendError E40002 and E44011.
     """
     pid = own(profile).processes[0].pid if profile.processes else 0
-    folder = (output or profile.folder.parent) / f"ascend-ep_{pid}_{profile.stamp}000_ascend_pt"
+    rank = profile.processes[0].rank if profile.processes else None
+    worker = f"ascend-ep{'-db' * as_database}_{pid}"
+    folder = (output or profile.folder.parent) / f"{worker}_{profile.stamp}000_ascend_pt"
     target = folder / OUTPUT
-    write_table(
-        target / "kernel_details.csv", [*KERNEL_DETAILS, *columns_of(DEFAULT)], kernel_details(profile)
-    )
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        if as_database:
+            name = "ascend_pytorch_profiler" + (f"_{rank}" if rank is not None else "")
+            write_torch_database(profile, target / f"{name}.db")
+        else:
+            _write_tables(profile, target)
+        info = "profiler_info.json" if rank is None else f"profiler_info_{rank}.json"
+        said = json.dumps(_info(rank, "db" if as_database else "text"), indent=2)
+        atomic_file.write(folder / info, said, synced=False)
+        atomic_file.write(folder / "profiler_metadata.json", "{}", synced=False)
+        traces = folder / profile.folder.name / DATA
+        traces.mkdir(parents=True, exist_ok=True)
+        for process in profile.processes:
+            shutil.copy(process.path, traces)
+    except OSError as error:
+        raise AscendError("E40002", f"can't write [{folder}]: {error.strerror}") from error
+    write_files(replace(profile, folder=folder / profile.folder.name), DEFAULT)
+    return folder
+
+
+def _write_tables(profile: Profile, target: Path) -> None:
+    header = [*KERNEL_DETAILS, *columns_of(DEFAULT), *CHOSEN]
+    write_table(target / "kernel_details.csv", header, kernel_details(profile))
     write_table(target / "op_statistic.csv", _unnamed(OP_STATISTIC), map(_unnamed, op_statistic(profile)))
     write_table(target / "api_statistic.csv", API_STATISTIC, api_statistic(profile))
     if memory := list(operator_memory(profile)):  # TensorBoard's reader doesn't take tables without rows
@@ -90,24 +127,24 @@ def write_torch_files(profile: Profile, output: Path | None = None) -> Path:
     write_table(target / "operator_details.csv", OPERATOR_DETAILS, operator_details(profile))
     write_table(target / "step_trace_time.csv", STEP_TRACE_TIME, step_trace_time(profile))
     write_trace_view(profile, target / "trace_view.json")
-    try:
-        atomic_file.write(folder / "profiler_info.json", json.dumps(_info(profile), indent=2), synced=False)
-        atomic_file.write(folder / "profiler_metadata.json", "{}", synced=False)
-        shutil.copytree(profile.folder / "host", folder / profile.folder.name / "host", dirs_exist_ok=True)
-    except OSError as error:
-        raise AscendError("E40002", f"can't write [{folder}]: {error.strerror}") from error
-    write_files(replace(profile, folder=folder / profile.folder.name), DEFAULT)
-    return folder
+    if said := communication(profile):
+        atomic_file.write(target / "communication.json", json.dumps(said, indent=2), synced=False)
 
 
-def _info(profile: Profile) -> dict[str, Any]:
-    common = {"_export_type": ["text"], "_profiler_level": "Level1", "_aic_metrics": DEFAULT}
+def by_rank(profile: Profile) -> list[Profile]:
+    """A profile of each rank of a distributed job, and one of the processes without a rank."""
+    ranks = sorted({p.rank for p in profile.processes}, key=lambda r: -1 if r is None else r)
+    return [replace(profile, processes=[p for p in profile.processes if p.rank == r]) for r in ranks]
+
+
+def _info(rank: int | None, kind: str) -> dict[str, Any]:
+    common = {"_export_type": [kind], "_profiler_level": "Level1", "_aic_metrics": DEFAULT}
     return {
         "config": {
             "common_config": {"with_stack": False, "record_shapes": True, "profile_memory": True},
             "experimental_config": common,
         },
-        "rank_id": -1,
+        "rank_id": -1 if rank is None else rank,
         "start_info": {"syscnt_enable": False},
         "end_info": {},
     }
@@ -121,7 +158,7 @@ def kernel_details(profile: Profile) -> Iterator[Row]:
         operands = [part(side) for side in sides for part in (shapes_of, types_of, formats_of)]
         yield [
             *(
-                task.run,
+                task.step,
                 0,
                 site.bound.model_id,
                 task.number,
@@ -139,8 +176,28 @@ def kernel_details(profile: Profile) -> Iterator[Row]:
                 0,
                 "NO",
             ),
-            *(*operands, ABSENT, *pmu),
+            *(*operands, ABSENT, *pmu, *chosen_for(site)),
         ]
+
+
+def communication(profile: Profile) -> dict[str, Any]:
+    """By step what each operation of HCCL took, the wait for other ranks included. Which of it was waiting
+    and which way the bytes took isn't measured, so nothing is said of it."""
+    found: dict[str, Any] = {}
+    numbers: dict[tuple[str, str], int] = defaultdict(int)  # those of collectives are the same in all ranks
+    for task in tasks(profile):
+        if task.site.core != COMMUNICATION:
+            continue
+        kind, _, group = task.site.name.partition("@")
+        side = "p2p" if kind in MESSAGES else "collective"
+        number, numbers[group, side] = numbers[group, side], numbers[group, side] + 1
+        step = found.setdefault(f"step{task.step}", {"p2p": {}, "collective": {}})
+        times = {"Start Timestamp(us)": task.start / 1e3, "Elapse Time(ms)": task.duration / 1e6}
+        step[side][f"{kind}_{zlib.crc32(group.encode()) % 1000:03d}_{number}_1@{group}"] = {
+            "Communication Time Info": times,
+            "Communication Bandwidth Info": {},
+        }
+    return found
 
 
 def operator_details(profile: Profile) -> Iterator[Row]:
@@ -153,15 +210,32 @@ def operator_details(profile: Profile) -> Iterator[Row]:
 
 
 def step_trace_time(profile: Profile) -> Iterator[Row]:
-    """All in microseconds; what lies between kernels is Free."""
-    number = 0
-    for process in profile.processes:
-        spent = (process.calls["end"] - process.calls["start"]).tolist()
-        for run in process.runs.tolist():
-            _, _, start, end, _, count, first = run
-            computing = sum(spent[first : first + count])
-            yield [number, us(computing), 0, 0, 0, us(end - start - computing), 0, 0, 0, 0]
-            number += 1
+    """All in microseconds. What lies between kernels is Free. What computes and communicates at once isn't
+    told apart."""
+    first = 0
+    for p, process in enumerate(profile.processes):
+        steps = np.array(steps_of(process), np.int64)
+        if not len(steps):
+            continue
+        count = int(steps[-1]) + 1
+        spent = (process.calls["end"] - process.calls["start"]).astype(np.int64)
+        kinds = [[_kind(site) for site in profile.sites[p, b.number]] for b in process.bounds]
+        of_calls = [kinds[b][i] for b, i in process.calls[["bound", "index"]].tolist()]
+        sums = np.zeros((count, 3), np.int64)
+        np.add.at(sums, (steps[process.calls["run"]], of_calls), spent)
+        begins, ends = np.full(count, np.iinfo(np.int64).max), np.zeros(count, np.int64)
+        np.minimum.at(begins, steps, process.runs["start"].astype(np.int64))
+        np.maximum.at(ends, steps, process.runs["end"].astype(np.int64))
+        free = np.maximum(0, ends - begins - sums.sum(1))
+        for step, (busy, apart, received) in enumerate(sums.tolist()):
+            both = us(apart + received)
+            yield [first + step, us(busy), both, 0, both, us(int(free[step])), 0, 0, us(apart), 0]
+        first += count
+
+
+def _kind(site: Site) -> int:
+    """0: it computes; 1: it communicates; 2: it waits for another rank's message."""
+    return 0 if site.core != COMMUNICATION else 2 if site.call.kernel == "hcom_receive_" else 1
 
 
 # --- memory ----------------------------------------------------------------------------------------

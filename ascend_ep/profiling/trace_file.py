@@ -62,7 +62,8 @@ class Operand:
 
 @dataclass(frozen=True)
 class KernelCall:
-    """A call of a bound partition: absent operands are None. `core`: where a chip ran it; "" of a trace."""
+    """A call of a bound partition: absent operands are None. `core`: where a chip ran it; "" of a trace.
+    `schedule`: the form that its kernel chose for these shapes, then sizes; "" of kernels with one form."""
 
     node: str
     kernel: str
@@ -73,6 +74,7 @@ class KernelCall:
     floats: tuple[float, ...]
     is_library: bool
     core: str = ""
+    schedule: str = ""
 
     @property
     def name(self) -> str:
@@ -146,7 +148,8 @@ class Span:
 
 @dataclass
 class ProcessTrace:
-    """One process: `epoch_ns` is what added to a time gives nanoseconds since 1970."""
+    """One process: `epoch_ns` is what added to a time gives nanoseconds since 1970; `rank` its place in a
+    distributed job, None outside of one."""
 
     path: str
     pid: int
@@ -166,6 +169,8 @@ class ProcessTrace:
     busy: NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), np.float32))
     complete: bool = False
     lost: int = 0
+    version: int = int(lib.ASC_TRACE_VERSION)
+    rank: int | None = None
 
     @cached_property
     def end(self) -> int:
@@ -237,7 +242,7 @@ def read_trace(path: str | os.PathLike[str]) -> ProcessTrace:
     for kind, at, size in _records(body, runs):
         record = data[8 * at : 8 * at + size]
         if kind == lib.ASC_TRACE_BOUND:
-            trace.bounds.append(_bound(record))
+            trace.bounds.append(_bound(record, trace.version))
         elif kind == lib.ASC_TRACE_SPAN:
             trace.spans.append(_span(record))
         elif kind == lib.ASC_TRACE_END:
@@ -269,7 +274,7 @@ def _process(data: bytes, path: str) -> ProcessTrace:
     head = ffi.cast("asc_trace_process *", ffi.from_buffer(data)) if len(data) >= size else None
     if head is None or head.magic != lib.ASC_TRACE_MAGIC or head.record.kind != lib.ASC_TRACE_PROCESS:
         raise AscendError("E44001", path, "it doesn't begin as one")
-    if head.version != lib.ASC_TRACE_VERSION:
+    if not 1 <= head.version <= lib.ASC_TRACE_VERSION:
         raise AscendError("E44001", path, f"it has version {head.version}")
     words = data[size : size + head.text_bytes].decode("utf-8", "replace").rstrip("\0").split("\0")
     return ProcessTrace(
@@ -281,6 +286,8 @@ def _process(data: bytes, path: str) -> ProcessTrace:
         text_of(lib.asc_isa_name(head.isa)) or isa_name(),
         tuple(name for name, bit in COUNTERS.items() if head.counters & bit),
         tuple(name for name, bit in COUNTERS.items() if head.asked & ~head.counters & bit),
+        version=head.version,
+        rank=head.ranked - 1 if head.ranked else None,
     )
 
 
@@ -291,7 +298,7 @@ def _span(record: bytes) -> Span:
     return Span(name, s.thread, s.start_ns, s.end_ns, s.kind == lib.ASC_SPAN_MODEL)
 
 
-def _bound(record: bytes) -> BoundPartition:
+def _bound(record: bytes, version: int) -> BoundPartition:
     start = ffi.cast("char *", ffi.from_buffer(record))
     head = ffi.cast("asc_trace_bound *", start)
     texts = iter(record[len(record) - (-head.text_bytes % 8) - head.text_bytes :].split(b"\0"))
@@ -320,7 +327,9 @@ def _bound(record: bytes) -> BoundPartition:
         at += 8 * insn.n_floats
         ins, outs = tuple(found[: insn.n_in]), tuple(found[insn.n_in :])
         said = (text(), text(), text())
-        calls.append(KernelCall(*said, ins, outs, tuple(ints), tuple(floats), bool(insn.library)))
+        schedule = text() if version > 1 else ""
+        given = (tuple(ints), tuple(floats))
+        calls.append(KernelCall(*said, ins, outs, *given, bool(insn.library), schedule=schedule))
     return BoundPartition(
         head.number,
         path,

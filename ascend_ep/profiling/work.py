@@ -55,6 +55,8 @@ LAUNCHED_CUBE = frozenset(
     {*LAUNCHED_PRODUCTS, *LAUNCHED_RECURRENT, "aclnnConvolution", "aclnnConvolutionBackward"}
 )
 LAUNCHED_ATTENTIONS = frozenset({"aclnnFlashAttentionScore", "aclnnFlashAttentionScoreGrad"})
+#: How HCCL's operations begin, behind which stand "@" and their communicator's name; their kind of core.
+COLLECTIVE, COMMUNICATION = "hcom_", "COMMUNICATION"
 #: Kernels that only move elements.
 MOVES = frozenset(
     {
@@ -128,7 +130,7 @@ def work_of(call: KernelCall) -> Work | None:
             return known(call)
     except (IndexError, ZeroDivisionError, ValueError):  # arguments of a plan that we don't know
         return None
-    if call.kernel in MOVES:
+    if call.kernel in MOVES or call.kernel.startswith(COLLECTIVE):
         return Work()
     if call.kernel in PER_ELEMENT:
         vector, functions = PER_ELEMENT[call.kernel]
@@ -141,6 +143,8 @@ def core_type(call: KernelCall) -> str:
     """The kind of core that such an operator takes on the chip, or that it took."""
     if call.core:
         return call.core
+    if call.kernel.startswith(COLLECTIVE):
+        return COMMUNICATION
     if call.kernel in ATTENTIONS | LAUNCHED_ATTENTIONS:
         return "MIX_AIC"
     return "AI_CORE" if call.kernel in CUBE | LAUNCHED_CUBE else "AI_VECTOR_CORE"

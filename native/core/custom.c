@@ -130,3 +130,8 @@ int32_t asc_custom_run(const asc_call *call) {
     if (((const asc_custom_op *)call->native)->compute(&c) == 0) return ASC_OK;
     return library_failed(call, ASC_E_RUN, "compute", &c);
 }
+
+void asc_custom_schedule(const asc_library *library, char *text, size_t room) {
+    const char *said = library->handle ? dlsym(library->handle, "asc_op_schedule") : NULL;
+    if (said) asc_format(text, room, "%s", said);
+}

@@ -23,6 +23,9 @@ int32_t asc_custom_op_find(void *handle, const char *library, const char *op_typ
 int32_t asc_custom_prepare(asc_call *call);
 int32_t asc_custom_run(const asc_call *call);
 
+/* What an open library says of its loops: asc_op_schedule (ascend_rt.h), cut to the room; "" when it says nothing. */
+void asc_custom_schedule(const asc_library *library, char *text, size_t room);
+
 /* Whether this digest is trusted: by `option` ("sha256:<hex>[,...]", "all" or NULL), else by the
  * user's trust store. */
 int asc_is_trusted(const uint8_t digest[32], const char *option);

@@ -4,6 +4,7 @@
 
 #include "pool.h"
 #include "rows.h"
+#include "trace.h"
 
 #define ASC_STRINGIFY_(x) #x
 #define ASC_STRINGIFY(x) ASC_STRINGIFY_(x)
@@ -76,6 +77,7 @@ int32_t asc_kernel_call(int32_t isa, const char *op, asc_tensor *in, uint32_t n_
     call.note = calloc(1, asc_note_room(row) + 1);
     if (!call.note) return asc_fail(status, ASC_E_MEMORY, "no memory for the kernel's note");
     int32_t code = row->prepare(&call);
+    if (code == ASC_OK) asc_trace_kernel(row, &call);
     if (code == ASC_OK) code = call.workspace_bytes ? run_guarded(row, &call) : row->run(&call);
     free(call.note);
     return code;

@@ -48,6 +48,9 @@ static inline int asc_has_input(const asc_call *call, int32_t i) {
 
 typedef int32_t (*asc_prepare_fn)(asc_call *call);
 typedef int32_t (*asc_run_fn)(const asc_call *call);
+/* How run will do a call that was prepared, for profiles: the form that was chosen, then sizes: "strips spans=4
+ * parts=1". Sizes are of the call as a whole; run and this ask the same functions, so that they can't differ. */
+typedef void (*asc_schedule_fn)(const asc_call *call, char *text, size_t room);
 
 /* A row. `types` is its signature: one letter per input, ':', one letter per output.
  *   f float32   h float16   b bfloat16   d float64   i int32   l int64   s int16   c int8   u uint8
@@ -55,7 +58,8 @@ typedef int32_t (*asc_run_fn)(const asc_call *call);
  *   w x y z float8 e4m3fn, e4m3fnuz, e5m2, e5m2fnuz   N uint4  n int4  Q uint2  q int2
  *   ~ before a letter: the operand may be absent;  + after the last letter of a side: one or more.
  * Absent trailing operands need not be given. `note_bytes` is the size of the struct at asc_call.note (ASC_KERNEL_NOTE
- * in the kernel's file, ASC_KERNEL_NOTED in table.inc), NULL: the kernel has none. */
+ * in the kernel's file, ASC_KERNEL_NOTED in table.inc), NULL: the kernel has none. `schedule`: of kernels with several
+ * forms (ASC_KERNEL_FORMS), else NULL. */
 typedef struct asc_kernel {
     const char *op;
     const char *types;
@@ -63,6 +67,7 @@ typedef struct asc_kernel {
     asc_prepare_fn prepare;
     asc_run_fn run;
     const uint32_t *note_bytes;
+    asc_schedule_fn schedule;
 } asc_kernel;
 
 /* The bytes of a call's note, rounded up to what aligns the next one. */

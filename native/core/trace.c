@@ -83,6 +83,18 @@ static uint32_t command_line(char *text, size_t room) {
     return n > 0 ? (uint32_t)n : 0;
 }
 
+/* The process's rank in a distributed job, and 1. */
+static uint32_t ranked(void) {
+    const char *names[] = {"RANK_ID", "RANK"};
+    for (int i = 0; i < 2; i++) {
+        const char *text = getenv(names[i]);
+        char *end = NULL;
+        unsigned long rank = text && *text >= '0' && *text <= '9' ? strtoul(text, &end, 10) : 0;
+        if (end && !*end && rank < UINT32_MAX) return (uint32_t)rank + 1;
+    }
+    return 0;
+}
+
 static int add_process(struct recorder *r) {
     char text[4096];
     uint32_t n = command_line(text, sizeof text);
@@ -98,7 +110,8 @@ static int add_process(struct recorder *r) {
                              .isa = asc_isa_current(),
                              .counters = r->counters,
                              .asked = r->options.counters,
-                             .text_bytes = n};
+                             .text_bytes = n,
+                             .ranked = ranked()};
     memcpy(p + 1, text, n);
     return 1;
 }
@@ -140,9 +153,9 @@ static int introduce(struct recorder *r, asc_bound *b) {
 }
 
 /* Describes the call unless it was; its number, or ASC_NONE without memory. */
-static uint32_t introduce_call(struct recorder *r, const asc_traced_call *call) {
+static uint32_t introduce_call(struct recorder *r, const asc_traced_call *call, const char *schedule) {
     uint64_t before = r->buffer.used;
-    if (!asc_trace_describe_call(&r->buffer, call)) {
+    if (!asc_trace_describe_call(&r->buffer, call, schedule)) {
         r->buffer.used = before;
         return ASC_NONE;
     }
@@ -198,7 +211,7 @@ void asc_trace_add_call(const asc_traced_call *call, const asc_traced_run *run) 
     struct recorder *r = &recorder;
     pthread_mutex_lock(&r->lock);
     if (is_wanted(r)) {
-        uint32_t number = has_room(r) ? introduce_call(r, call) : ASC_NONE;
+        uint32_t number = has_room(r) ? introduce_call(r, call, run->schedule) : ASC_NONE;
         if (number != ASC_NONE && write_run(r, number, run))
             r->runs++;
         else

@@ -18,8 +18,12 @@ typedef struct asc_trace_buffer {
 void *asc_trace_reserve(asc_trace_buffer *buffer, uint64_t bytes);
 /* Appends the description of a bound partition as record `number`; 0 without memory. */
 int asc_trace_describe(asc_trace_buffer *buffer, const asc_bound *bound, uint32_t number);
-/* The same of a call beside models, with number 0. */
-int asc_trace_describe_call(asc_trace_buffer *buffer, const asc_traced_call *call);
+/* The same of a call beside models, with number 0. `schedule`: of the kernels that it called. */
+int asc_trace_describe_call(asc_trace_buffer *buffer, const asc_traced_call *call, const char *schedule);
+
+enum { ASC_SCHEDULE_ROOM = 256 }; /* of one kernel's */
+/* Notes the kernel that this thread runs, if it does so for a call beside models that is recorded. */
+void asc_trace_kernel(const asc_kernel *row, const asc_call *call);
 
 /* The numbers of descriptions of calls that a trace has, by a hash of their bytes; it never grows full. */
 enum { ASC_TRACE_KNOWN = 4096 };
@@ -45,6 +49,7 @@ typedef struct asc_traced_run {
     const uint64_t *ns, *counts;
     uint32_t n_calls, thread, counters;
     int32_t code;
+    const char *schedule; /* of a call beside models */
 } asc_traced_run;
 void asc_trace_add_run(asc_bound *bound, const asc_traced_run *run);
 void asc_trace_add_call(const asc_traced_call *call, const asc_traced_run *run);

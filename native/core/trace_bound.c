@@ -75,6 +75,19 @@ static void put_call(asc_trace_buffer *out, const asc_bound *b, uint32_t i, int 
     if (n_floats) memcpy(ints + n_ints, call->floats, 8 * n_floats);
 }
 
+/* What prepare chose for the call; of a library, what it says of its loops. */
+static void put_schedule(asc_trace_buffer *out, const asc_bound *b, uint32_t i, int *ok) {
+    const asc_plan *plan = &b->model->plan;
+    uint32_t index = asc_bound_partition(b)->first_insn + i;
+    const asc_kernel *row = plan->rows[index];
+    char text[ASC_SCHEDULE_ROOM] = "";
+    if (row && row->schedule)
+        row->schedule(&b->calls[i], text, sizeof text);
+    else if (!row)
+        asc_custom_schedule(&b->model->libraries[asc_plan_insns(plan)[index].native], text, sizeof text);
+    put_text(out, text, ok);
+}
+
 static void put_texts(asc_trace_buffer *out, const asc_bound *b, int *ok) {
     const asc_plan *plan = &b->model->plan;
     const asc_partition *p = asc_bound_partition(b);
@@ -85,6 +98,7 @@ static void put_texts(asc_trace_buffer *out, const asc_bound *b, int *ok) {
         put_text(out, asc_plan_string(plan, insn->name), ok);
         put_text(out, asc_plan_string(plan, insn->kernel), ok);
         put_text(out, asc_plan_string(plan, insn->op_type), ok);
+        put_schedule(out, b, i, ok);
     }
 }
 
@@ -138,7 +152,7 @@ static void put_tensor(asc_trace_buffer *out, const asc_tensor *t, uint32_t plac
     memcpy(o->dims, t->dims, sizeof(int64_t) * (size_t)t->rank);
 }
 
-int asc_trace_describe_call(asc_trace_buffer *out, const asc_traced_call *call) {
+int asc_trace_describe_call(asc_trace_buffer *out, const asc_traced_call *call, const char *schedule) {
     int ok = 1;
     uint64_t from = out->used, text;
     if (!asc_trace_reserve(out, sizeof(asc_trace_bound))) return 0;
@@ -153,6 +167,7 @@ int asc_trace_describe_call(asc_trace_buffer *out, const asc_traced_call *call) 
     put_text(out, call->name, &ok);
     put_text(out, call->kernel, &ok);
     put_text(out, call->op_type, &ok);
+    put_text(out, schedule, &ok);
     uint64_t text_bytes = out->used - text;
     if (!ok || (out->used % 8 && !asc_trace_reserve(out, 8 - out->used % 8))) return 0;
     asc_trace_bound head = {.record = {ASC_TRACE_BOUND, (uint32_t)(out->used - from)},

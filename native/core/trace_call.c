@@ -1,5 +1,7 @@
 /* Calls beside models in a trace: operators and kernels that a program launches itself, each as a run of a partition of
  * one instruction. */
+#include <string.h>
+
 #include "counters.h"
 #include "job.h"
 #include "trace.h"
@@ -9,7 +11,22 @@ static _Thread_local struct {
     uint64_t start, counts[ASC_COUNTERS];
     uint32_t counters;
     asc_tally helpers, *outer;
+    int is_on;
+    char schedule[2 * ASC_SCHEDULE_ROOM];
 } begun;
+
+/* Further kernels than there is room for are "...", and one after another that are alike are named once. */
+void asc_trace_kernel(const asc_kernel *row, const asc_call *call) {
+    char text[ASC_SCHEDULE_ROOM] = "", line[ASC_SCHEDULE_ROOM + 64];
+    if (!begun.is_on) return;
+    if (row->schedule) row->schedule(call, text, sizeof text);
+    asc_format(line, sizeof line, *text ? "%s: %s" : "%s", row->op, text);
+    size_t used = strlen(begun.schedule), n = strlen(line);
+    if (used >= n && strcmp(begun.schedule + used - n, line) == 0) return;
+    if (used >= 3 && strcmp(begun.schedule + used - 3, "...") == 0) return;
+    int fits = used + n + 8 < sizeof begun.schedule;
+    asc_format(begun.schedule + used, sizeof begun.schedule - used, "%s%s", used ? "; " : "", fits ? line : "...");
+}
 
 int32_t asc_trace_begin_call(void) {
     asc_trace_from_environment();
@@ -21,6 +38,8 @@ int32_t asc_trace_begin_call(void) {
         asc_own_tally = &begun.helpers;
         asc_counters_read(begun.counters, begun.counts);
     }
+    begun.is_on = 1;
+    begun.schedule[0] = 0;
     begun.start = asc_clock_ns();
     return 1;
 }
@@ -41,6 +60,8 @@ void asc_trace_end_call(const asc_traced_call *call) {
                           .n_calls = call->code == ASC_OK,
                           .thread = asc_trace_thread(),
                           .counters = begun.counters,
-                          .code = call->code};
+                          .code = call->code,
+                          .schedule = begun.schedule};
+    begun.is_on = 0;
     asc_trace_add_call(call, &run);
 }

@@ -1,5 +1,5 @@
 /* Traces that the environment asks for. ASCEND_EP_PROFILE names a folder and, behind a '?', counters and a limit as
- * ascend-prof sets them; PROFILING_MODE and PROFILING_OPTIONS are written as for CANN. */
+ * ascend-prof sets them; PROFILING_MODE and PROFILING_OPTIONS, or GE_PROFILING_..., are written as for CANN. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -121,6 +121,8 @@ static void look(void) {
         begin_as_told(told);
     else if (is_switched_on(getenv("PROFILING_MODE")))
         begin_as_for_cann(getenv("PROFILING_OPTIONS"));
+    else if (is_switched_on(getenv("GE_PROFILING_MODE")))
+        begin_as_for_cann(getenv("GE_PROFILING_OPTIONS"));
 }
 
 void asc_trace_from_environment(void) {

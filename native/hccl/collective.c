@@ -302,13 +302,19 @@ static HcclResult check_memory(const void *memory, uint64_t elements, size_t siz
     return code == ACL_SUCCESS ? HCCL_SUCCESS : HCCL_E_PARA; /* with the text of the memory's failure */
 }
 
+static const char *const names[] = {[ASC_ALL_REDUCE] = "hcom_allReduce_", [ASC_REDUCE] = "hcom_reduce_",
+                                    [ASC_BROADCAST] = "hcom_broadcast_",  [ASC_ALL_GATHER] = "hcom_allGather_",
+                                    [ASC_BARRIER] = "hcom_barrier_",      [ASC_REDUCE_SCATTER] = "hcom_reduceScatter_"};
+
 HcclResult asc_collective_push(asc_comm *comm, const asc_collective *asked, aclrtStream stream) {
     collective_task *t = calloc(1, sizeof *t + 2 * comm->ranks * sizeof(uint64_t));
     if (!t) return asc_hccl_fail(ASC_EI_RESOURCE, HCCL_E_MEMORY, "this machine has no memory left");
-    t->task = (asc_comm_task){.comm = comm, .run = run, .end = end};
+    t->task = (asc_comm_task){.comm = comm, .run = run, .end = end, .name = names[asked->kind], .type = asked->type};
     t->asked = *asked;
     t->size = asked->kind == ASC_BARRIER ? 1 : asc_element_bytes(asked->type);
     measure(t);
+    t->task.given = t->in_elements;
+    t->task.taken = t->out_elements;
     HcclResult code = check_memory(asked->in, t->in_elements, t->size, "sendBuf");
     if (code == HCCL_SUCCESS) code = check_memory(asked->out, t->out_elements, t->size, "recvBuf");
     if (code != HCCL_SUCCESS || !t->longest) {

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "asc_trace.h"
 #include "context.h"
+#include "element.h"
 #include "handle.h"
 
 static struct {
@@ -176,10 +178,36 @@ static aclError acl_code(HcclResult code) {
     }
 }
 
+/* What of `count` elements a profile says: of a type that no tensor has, the bytes. */
+static asc_tensor moved(uint64_t count, HcclDataType type) {
+    int32_t dtype = asc_element_dtype(type);
+    if (!count) return (asc_tensor){.dtype = ASC_UNDEFINED};
+    if (dtype) return (asc_tensor){.dtype = dtype, .rank = 1, .dims = {(int64_t)count}};
+    return (asc_tensor){.dtype = ASC_UINT8, .rank = 1, .dims = {(int64_t)(count * asc_element_bytes(type))}};
+}
+
+/* In the trace that msprof reads: its time with the wait for other ranks, and what this rank gives and takes. */
+static void record(const asc_comm_task *task, HcclResult code) {
+    char name[COMM_NAME_MAX_LENGTH + 64];
+    const asc_tensor operands[] = {moved(task->given, task->type), moved(task->taken, task->type)};
+    snprintf(name, sizeof name, "%s@%s", task->name, task->comm->name);
+    asc_trace_end_call(&(asc_traced_call){.name = name,
+                                          .kernel = task->name,
+                                          .op_type = task->name,
+                                          .operands = operands,
+                                          .n_in = 1,
+                                          .n_out = 1,
+                                          .blocks = 1,
+                                          .code = code == HCCL_SUCCESS ? ASC_OK : ASC_E_RUN});
+}
+
 static aclError run_task(void *argument) {
     asc_comm_task *task = argument;
     task->ran = true;
-    return acl_code(task->run(task));
+    const int32_t recorded = asc_trace_begin_call();
+    HcclResult code = task->run(task);
+    if (recorded) record(task, code);
+    return acl_code(code);
 }
 
 static void end_task(void *argument) {

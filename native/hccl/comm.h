@@ -61,6 +61,9 @@ typedef struct asc_comm_task {
     asc_comm *comm;
     HcclResult (*run)(struct asc_comm_task *task); /* in the stream's thread */
     void (*end)(struct asc_comm_task *task);       /* frees it, once it ran, or won't */
+    const char *name;                              /* as profiles name it: hcom_allReduce_ */
+    HcclDataType type;
+    uint64_t given, taken; /* elements that it reads and writes */
     bool ran;
 } asc_comm_task;
 

@@ -4,41 +4,47 @@
 #include <string.h>
 
 #include "acl/acl_base.h"
+#include "ascend_rt.h"
 
 typedef struct element_type {
     size_t bytes;
     bool reduces;
     const char *name;
+    int32_t dtype; /* of tensors (ascend_rt.h); 0: none holds it */
 } element_type;
 
 static const element_type types[] = {
-    [HCCL_DATA_TYPE_INT8] = {1, true, "int8"},
-    [HCCL_DATA_TYPE_INT16] = {2, true, "int16"},
-    [HCCL_DATA_TYPE_INT32] = {4, true, "int32"},
-    [HCCL_DATA_TYPE_FP16] = {2, true, "float16"},
-    [HCCL_DATA_TYPE_FP32] = {4, true, "float32"},
-    [HCCL_DATA_TYPE_INT64] = {8, true, "int64"},
-    [HCCL_DATA_TYPE_UINT64] = {8, true, "uint64"},
-    [HCCL_DATA_TYPE_UINT8] = {1, true, "uint8"},
-    [HCCL_DATA_TYPE_UINT16] = {2, true, "uint16"},
-    [HCCL_DATA_TYPE_UINT32] = {4, true, "uint32"},
-    [HCCL_DATA_TYPE_FP64] = {8, true, "float64"},
-    [HCCL_DATA_TYPE_BFP16] = {2, true, "bfloat16"},
-    [HCCL_DATA_TYPE_INT128] = {16, false, "int128"},
-    [HCCL_DATA_TYPE_HIF8] = {1, false, "hif8"},
-    [HCCL_DATA_TYPE_FP8E4M3] = {1, false, "float8_e4m3"},
-    [HCCL_DATA_TYPE_FP8E5M2] = {1, false, "float8_e5m2"},
-    [HCCL_DATA_TYPE_FP8E8M0] = {1, false, "float8_e8m0"},
+    [HCCL_DATA_TYPE_INT8] = {1, true, "int8", ASC_INT8},
+    [HCCL_DATA_TYPE_INT16] = {2, true, "int16", ASC_INT16},
+    [HCCL_DATA_TYPE_INT32] = {4, true, "int32", ASC_INT32},
+    [HCCL_DATA_TYPE_FP16] = {2, true, "float16", ASC_FLOAT16},
+    [HCCL_DATA_TYPE_FP32] = {4, true, "float32", ASC_FLOAT32},
+    [HCCL_DATA_TYPE_INT64] = {8, true, "int64", ASC_INT64},
+    [HCCL_DATA_TYPE_UINT64] = {8, true, "uint64", ASC_UINT64},
+    [HCCL_DATA_TYPE_UINT8] = {1, true, "uint8", ASC_UINT8},
+    [HCCL_DATA_TYPE_UINT16] = {2, true, "uint16", ASC_UINT16},
+    [HCCL_DATA_TYPE_UINT32] = {4, true, "uint32", ASC_UINT32},
+    [HCCL_DATA_TYPE_FP64] = {8, true, "float64", ASC_FLOAT64},
+    [HCCL_DATA_TYPE_BFP16] = {2, true, "bfloat16", ASC_BFLOAT16},
+    [HCCL_DATA_TYPE_INT128] = {16, false, "int128", 0},
+    [HCCL_DATA_TYPE_HIF8] = {1, false, "hif8", 0},
+    [HCCL_DATA_TYPE_FP8E4M3] = {1, false, "float8_e4m3", ASC_FLOAT8E4M3FN},
+    [HCCL_DATA_TYPE_FP8E5M2] = {1, false, "float8_e5m2", ASC_FLOAT8E5M2},
+    [HCCL_DATA_TYPE_FP8E8M0] = {1, false, "float8_e8m0", 0},
 };
 
 static const element_type *type_of(HcclDataType type) {
-    static const element_type none = {0, false, "unknown"};
+    static const element_type none = {0, false, "unknown", 0};
     bool known = (size_t)type < sizeof types / sizeof *types && types[type].bytes;
     return known ? &types[type] : &none;
 }
 
 size_t asc_element_bytes(HcclDataType type) {
     return type_of(type)->bytes;
+}
+
+int32_t asc_element_dtype(HcclDataType type) {
+    return type_of(type)->dtype;
 }
 
 const char *asc_element_name(HcclDataType type) {

@@ -4,11 +4,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "hccl/hccl_types.h"
 
 /* 0 for what is no type. */
 size_t asc_element_bytes(HcclDataType type);
+/* The type of tensors (ascend_rt.h) that holds it; 0: none does. */
+int32_t asc_element_dtype(HcclDataType type);
 /* "float32" and the like; "unknown" for what is no type. */
 const char *asc_element_name(HcclDataType type);
 /* "sum" and the like; NULL for what is no reduction. */

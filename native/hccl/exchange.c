@@ -135,6 +135,10 @@ HcclResult asc_exchange_push(asc_comm *comm, const asc_message *messages, uint32
         free(t);
         return code;
     }
+    for (uint32_t i = 0; i < t->count; i++)
+        *(t->messages[i].asked.sends ? &t->task.given : &t->task.taken) += t->messages[i].asked.bytes;
+    t->task.name = !t->task.given ? "hcom_receive_" : !t->task.taken ? "hcom_send_" : "hcom_batchSendRecv_";
+    t->task.type = HCCL_DATA_TYPE_UINT8; /* bytes: messages of one task may be of several types */
     for (uint32_t i = 0; i < t->count; i++) asc_memory_pin(t->messages[i].asked.memory, !t->messages[i].asked.sends);
     return asc_comm_push(&t->task, stream, issue);
 }

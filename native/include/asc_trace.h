@@ -17,7 +17,7 @@ extern "C" {
  * are nanoseconds of asc_clock_ns. It begins with an asc_trace_process; a bound partition is described before its first
  * run; an asc_trace_end stands at the end of a trace that was ended. */
 #define ASC_TRACE_MAGIC 0x43525441 /* "ATRC" */
-#define ASC_TRACE_VERSION 1
+#define ASC_TRACE_VERSION 2        /* 1: without schedules */
 #define ASC_TRACE_PROCESS 1
 #define ASC_TRACE_BOUND 2
 #define ASC_TRACE_RUN 3
@@ -51,12 +51,13 @@ typedef struct asc_trace_process {
     uint32_t counters; /* those that this machine counts, of those that were asked for */
     uint32_t asked;
     uint32_t text_bytes; /* which follow: the command line, each word NUL-terminated */
-    uint32_t pad;
+    uint32_t ranked;     /* 1 more than RANK_ID, else RANK, of the environment; 0: neither is a number */
 } asc_trace_process;
 
 /* asc_trace_value[n_values]; then per instruction an asc_trace_insn with asc_trace_operand[n_in + n_out],
  * int64_t[n_ints], double[n_floats]; then text_bytes of NUL-terminated strings: model, partition, and per instruction
- * its node, kernel and operator type. */
+ * its node, kernel, operator type, and the schedule that was chosen for it: a form, then its sizes; "" of kernels that
+ * have one form. Of a call beside models, those of the kernels that it called, "matmul: narrow ...; copy: rows ...". */
 typedef struct asc_trace_bound {
     asc_trace_record record;
     uint32_t number;    /* from 0, in the order of the file */

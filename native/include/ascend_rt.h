@@ -626,6 +626,9 @@ typedef struct asc_custom_op {
 /* What a library exports under the name "asc_get_custom_op": the operator of this type, or NULL. */
 typedef const asc_custom_op *(*asc_get_custom_op_fn)(uint32_t version, const char *op_type);
 
+/* A library may export `const char asc_op_schedule[]`, NUL-terminated: how its loops go, "tile=4096 unroll=4". Profiles
+ * show it. */
+
 /* Opens a library and finds an operator; for the converter. Not reference counted: stays open. */
 ASC_API const asc_custom_op *asc_custom_op_load(const char *path, const char *op_type, asc_status *status);
 

@@ -25,6 +25,18 @@ static inline int64_t asc_most(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
+/* What a schedule says of a form of so many chunks. */
+static inline void asc_say_chunks(const asc_call *call, const char *form, int64_t chunks, char *text, size_t room) {
+    asc_format(text, room, "%s chunks=%ld threads=%ld", form, chunks, asc_least(chunks, call->threads));
+}
+/* The same, where all of them may be the caller's. */
+static inline void asc_say_split(const asc_call *call, const char *form, int64_t chunks, int serial, char *text,
+                                 size_t room) {
+    asc_format(text, room, "%s chunks=%ld threads=%ld", form, chunks, serial ? 1 : asc_least(chunks, call->threads));
+}
+/* Of a call that has nothing to write. */
+#define ASC_NO_SCHEDULE "nothing"
+
 /* Where part i of n items begins when they are cut into parts that differ by one at most. */
 static inline int64_t asc_split_at(int64_t n, int64_t parts, int64_t i) {
     return n / parts * i + asc_least(i, n % parts);

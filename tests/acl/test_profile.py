@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -98,3 +99,74 @@ def test_kernels_that_a_program_launches(run: Runner, binary: Path, tmp_path: Pa
     (timeline,) = tmp_path.rglob("msprof_*.json")
     runs = [event for event in json.loads(timeline.read_text()) if event["name"] == "scale"]
     assert sum("code" in event["args"] for event in runs) == 1
+
+
+#: Two ranks of HCCL, as a launcher of others starts them.
+LAUNCHER = """
+import ctypes, os, subprocess, sys
+library, program = sys.argv[1:]
+root = ctypes.create_string_buffer(4108)
+assert ctypes.CDLL(library).HcclGetRootInfo(root) == 0
+ranks = []
+for rank in range(2):
+    told = {**os.environ, "RANK": str(rank), "ASCEND_EP_DEVICES": "2"}
+    command = [sys.executable, program, library, "2", str(rank), "some"]
+    ranks.append(subprocess.Popen(command, env=told, stdin=subprocess.PIPE))
+    ranks[-1].stdin.write(root.raw)
+    ranks[-1].stdin.close()
+sys.exit(max(rank.wait() for rank in ranks))
+"""
+READER = os.environ.get("ASCEND_EP_TEST_MSPROF", "")
+
+
+@pytest.fixture(scope="module")
+def job(toolkit: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two ranks' folders of the PyTorch profiler."""
+    folder = tmp_path_factory.mktemp("job")
+    program = Path(__file__).parent / "programs" / "hccl_rank.py"
+    command = [sys.executable, "-c", LAUNCHER, str(toolkit / "lib64" / "libhccl.so"), str(program)]
+    assert run_command(command, folder).status == 0
+    assert prof(["export", "--type=pytorch", str(folder)]) == 0
+    return folder
+
+
+def test_ranks_of_a_job(job: Path) -> None:
+    """A folder each, with what it and the other rank sent; the same collective has the same name in both."""
+    infos = sorted(job.glob("*_ascend_pt/profiler_info_*.json"))
+    assert sorted(json.loads(info.read_text())["rank_id"] for info in infos) == [0, 1]
+    said = []
+    for info in infos:
+        output = info.parent / "ASCEND_PROFILER_OUTPUT"
+        (step,) = json.loads((output / "communication.json").read_text()).values()
+        said.append(set(step["collective"]))
+        assert all(name.startswith("hcom_") for name in (*step["collective"], *step["p2p"]))
+        elapsed = sum(
+            one["Communication Time Info"]["Elapse Time(ms)"]
+            for side in step.values()
+            for one in side.values()
+        )
+        with open(output / "step_trace_time.csv", newline="") as file:
+            (row,) = csv.DictReader(file)
+        assert float(row["Communication"]) == pytest.approx(1000 * elapsed, abs=1)
+        assert float(row["Computing"]) == 0
+        with open(output / "kernel_details.csv", newline="") as file:
+            kernels = list(csv.DictReader(file))
+        assert {kernel["Accelerator Core"] for kernel in kernels} == {"COMMUNICATION"}
+        assert len(kernels) == sum(map(len, step.values()))
+    assert said[0] == said[1] != set()
+
+
+@pytest.mark.skipif(not READER, reason="ASCEND_EP_TEST_MSPROF names no msprof-analyze")
+def test_ranks_of_a_job_are_read_as_a_cluster(job: Path, tmp_path: Path) -> None:
+    command = [READER, "cluster", "-d", str(job), "-m", "all", "-o", str(tmp_path)]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    shown = ran.stdout + ran.stderr
+    assert ran.returncode == 0, shown
+    assert "[ERROR]" not in shown, shown
+    assert "Traceback" not in shown, shown
+    found = tmp_path / "cluster_analysis_output"
+    assert json.loads((found / "communication_group.json").read_text())["collective"] == [[0, 1]]
+    with open(found / "cluster_step_trace_time.csv", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["Type"] == "rank"]
+    assert sorted(row["Index"] for row in rows) == ["0", "1"]
+    assert all(float(row["Communication"]) > 0 for row in rows)

@@ -68,9 +68,7 @@ def kernel_folders(root: Path) -> dict[str, str]:
         for path in (root / KERNELS).rglob("*.c")
         for name in re.findall(r"\bASC_FN\((\w+)_run\)\(const asc_call", path.read_text())
     }
-    rows = re.findall(
-        r'ASC_KERNEL(?:_NOTED)?\("(\w+)",.*, (\w+)\)', (root / KERNELS / "table.inc").read_text()
-    )
+    rows = re.findall(r'ASC_KERNEL\w*\("(\w+)",.*, (\w+)\)', (root / KERNELS / "table.inc").read_text())
     return {name: folders[function] for name, function in rows}
 
 

@@ -13,7 +13,7 @@ from ascend_ep.runtime._rt import lib
 
 RECORD = Path(__file__).parent / "kernel_readers.txt"
 TABLE = Path(__file__).parents[2] / "native" / "kernels" / "table.inc"
-ROW = re.compile(r'^ASC_KERNEL(?:_NOTED)?\("(\w+)", "([^"]*)"', re.MULTILINE)
+ROW = re.compile(r'^ASC_KERNEL\w*\("(\w+)", "([^"]*)"', re.MULTILINE)
 LETTERS = {
     "f": 1, "u": 2, "c": 3, "S": 4, "s": 5, "i": 6, "l": 7, "?": 9, "h": 10, "d": 11, "I": 12, "L": 13, 
     "b": 16, "*": 1,

@@ -211,11 +211,16 @@ def test_forked_processes_have_files_of_their_own(small: Path, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    "options", ['{"output":"there","training_trace":"on"}', "trace:task;training_trace;acl"]
+    ("prefix", "options"),
+    [
+        ("", '{"output":"there","training_trace":"on"}'),
+        ("", "trace:task;training_trace;acl"),
+        ("GE_", '{"output":"there","task_trace":"on"}'),
+    ],
 )
-def test_as_switched_on_for_cann(small: Path, tmp_path: Path, options: str) -> None:
+def test_as_switched_on_for_cann(small: Path, tmp_path: Path, prefix: str, options: str) -> None:
     (tmp_path / "there").mkdir()
-    told = {**os.environ, "PROFILING_MODE": "1", "PROFILING_OPTIONS": options}
+    told = {**os.environ, f"{prefix}PROFILING_MODE": "true", f"{prefix}PROFILING_OPTIONS": options}
     subprocess.run([sys.executable, "-c", PROGRAM, str(small), "4"], env=told, cwd=tmp_path, check=True)
     found = open_profile(tmp_path / "there" if "output" in options else tmp_path)
     assert len(found.processes[0].runs) == 4

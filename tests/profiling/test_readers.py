@@ -11,6 +11,7 @@ import json
 import os
 import random
 import re
+import sqlite3
 import subprocess
 import threading
 import time
@@ -23,6 +24,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from profiled import RUNS
 
 import ascend_ep
 from ascend_ep.compiler.convert import convert
@@ -79,6 +81,32 @@ def test_compare(profile: Profile, tmp_path: Path) -> None:
     kernels = sum(e["dur"] for e in events if e["ph"] == "X" and e["name"] == "Computing")
     calls = sum(len(process.calls) for process in profile.processes)
     assert profile.kernel_ns / 1e3 - 0.5 * calls < kernels <= profile.kernel_ns / 1e3 + 1e-6
+
+
+@needs_reader
+def test_compare_of_databases(profile: Profile, tmp_path: Path) -> None:
+    """Which kernels are products and which vectors is in the database, so the comparison has both."""
+    first = write_torch_files(profile, tmp_path / "one", as_database=True)
+    second = write_torch_files(profile, tmp_path / "two", as_database=True)
+    shown = reader("compare", "-d", first, "-bp", second, "--output_path", tmp_path / "out")
+    assert "[ERROR]" not in shown, shown
+    assert re.findall(r"\((\d+)\) ", shown) == ["40", "80", "40", "80"]
+
+
+def test_operators_of_the_host_lead_to_their_kernels(profile: Profile, tmp_path: Path) -> None:
+    """As views of dispatches join them: by the connections of PyTorch's operators, and by those of runs."""
+    folder = write_torch_files(profile, tmp_path, as_database=True)
+    (path,) = folder.glob("ASCEND_PROFILER_OUTPUT/ascend_pytorch_profiler.db")
+    query = """SELECT s.value, c.connectionId IS NOT NULL FROM TASK t
+        LEFT JOIN CANN_API c ON t.connectionId = c.connectionId
+        JOIN CONNECTION_IDS i ON i.connectionId = t.connectionId
+        JOIN PYTORCH_API p ON p.connectionId = i.id JOIN STRING_IDS s ON s.id = p.name
+        WHERE p.startNs = t.startNs AND p.endNs = t.endNs ORDER BY t.globalTaskId"""
+    with sqlite3.connect(path) as database:
+        found = database.execute(query).fetchall()
+        (steps,) = database.execute("SELECT count(*) FROM STEP_TIME").fetchone()
+    assert found == RUNS * [("AscendEP::MatMul", 1), ("AscendEP::Softmax", 0), ("AscendEP::Add+Tanh", 0)]
+    assert steps == RUNS
 
 
 def plugin(folder: Path) -> dict[str, Any]:

@@ -199,7 +199,7 @@ def attention() -> onnx.ModelProto:
 
 
 def norm() -> onnx.ModelProto:
-    text = "(float[64,1024] x) => (float[64,1024] y) { y = LayerNormalization(x, w, b) }"
+    text = "(float[256,1024] x) => (float[256,1024] y) { y = LayerNormalization(x, w, b) }"
     return parsed(text, w=weight(1024), b=weight(1024))
 
 

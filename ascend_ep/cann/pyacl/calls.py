@@ -15,7 +15,7 @@ _RETURNED = (Role.OUT, Role.OUT_DICT, Role.OUT_LIST, Role.OUT_TEXT)
 _NOT_GIVEN = (*_RETURNED, Role.COUNT, Role.LENGTHS)
 
 #: Functions whose last argument may be left out.
-_LAST_MAY_LACK = frozenset({"aclInit"})
+_LAST_MAY_LACK = frozenset({"aclInit", "aclprofInit", "aclprofSetConfig"})
 
 #: Functions that also return one of their arguments, before the code.
 _RETURN_GIVEN = {
@@ -114,6 +114,8 @@ class Call:
             return types.NULL if role is Role.USER_DATA else types.cast(parameter.ctype, argument or 0)
         if role is Role.TEXT:
             return types.NULL if argument is None else self._keep(types.new("char[]", _encoded(argument)))
+        if role is Role.TEXT_BYTES:
+            return len(_encoded(self.given[i - 1])) if argument is None else argument
         if role is Role.DICT:
             if argument is None:
                 return types.NULL

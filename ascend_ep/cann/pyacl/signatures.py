@@ -11,13 +11,15 @@ from .structures import is_known
 
 
 class Role(Enum):
-    """NUMBER, ADDRESS, TEXT, DICT, LIST, LISTS, CALLBACK are given; so is USER_DATA, for the callback. COUNT
+    """NUMBER, ADDRESS, TEXT, DICT, LIST, LISTS, CALLBACK are given; so is USER_DATA, for the callback, and
+    TEXT_BYTES, the size of the text before it, unless it is left out. COUNT
     is the length of a list, LENGTHS those of the lists in a list. OUT, OUT_DICT and OUT_TEXT are returned; so
     is OUT_LIST, with as many elements as the parameter after or before it says."""
 
     NUMBER = auto()
     ADDRESS = auto()
     TEXT = auto()
+    TEXT_BYTES = auto()
     DICT = auto()
     LIST = auto()
     LISTS = auto()
@@ -58,6 +60,8 @@ _ROLES = {
     ("aclvdecSendFrame", "userData"): Role.USER_DATA,
     ("aclvdecSendSkippedFrame", "userData"): Role.USER_DATA,
     ("aclprofCreateConfig", "deviceIdList"): Role.LIST,
+    ("aclprofInit", "length"): Role.TEXT_BYTES,
+    ("aclprofSetConfig", "configLength"): Role.TEXT_BYTES,
     ("aclsysGetVersionNum", "pkgName"): Role.TEXT,
     ("aclsysGetVersionStr", "pkgName"): Role.TEXT,
 }

@@ -32,6 +32,12 @@ static int is_empty(const attention *p) {
     return !p->batch || !p->heads || !p->queries || !p->width;
 }
 
+/* Multiply-adds of about ten microseconds. */
+static int is_small(const attention *p) {
+    double work = (double)p->batch * (double)p->heads * (double)p->queries * (double)p->keys;
+    return work * (double)(p->depth + p->width) < 400e3;
+}
+
 /* Floats of a matrix of so many lines, each of so many columns, in whole lines of the cache; -1: too many. */
 static int64_t packed_floats(int64_t lines, int64_t columns) {
     int64_t floats;
@@ -290,15 +296,29 @@ static void run_blocks(const asc_call *call, attention *p, job *j) {
     run_chunks(call, j, p->batch * p->heads * asc_ceil_div(j->blocks, j->per_chunk), block_chunk);
 }
 
+void ASC_FN(attention_schedule)(const asc_call *call, char *text, size_t room) {
+    const attention_note *note = note_of(call);
+    const attention *p = &note->problem;
+    if (is_empty(p))
+        asc_format(text, room, ASC_NO_SCHEDULE);
+    else if (note->few)
+        asc_format(text, room, "few_queries heads=%ld threads=%d", p->batch * p->kv_heads,
+                   is_small(p) ? 1 : call->threads);
+    else
+        asc_format(text, room, "%s blocks=%ld threads=%d%s%s%s", note->by_head ? "heads" : "blocks",
+                   p->batch * p->heads * asc_ceil_div(p->queries, ATTENTION_LANES), is_small(p) ? 1 : call->threads,
+                   note->pack_k ? " packs_k" : "", note->pack_v ? " packs_v" : "",
+                   note->transpose_once ? " transposes_mask" : "");
+}
+
 int ASC_FN(attention_takes_few)(const asc_call *call) {
     return note_of(call)->few != 0;
 }
 
 int32_t ASC_FN(attention_execute)(const asc_call *call, attention *p) {
     if (is_empty(p)) return ASC_OK;
-    double work = (double)p->batch * (double)p->heads * (double)p->queries * (double)p->keys;
     job j = {.p = p, .scratch = call->workspace, .scratch_floats = note_of(call)->scratch_floats};
-    j.serial = work * (double)(p->depth + p->width) < 400e3; /* multiply-adds: about ten microseconds */
+    j.serial = is_small(p);
     if (note_of(call)->few)
         run_chunks(call, &j, p->batch * p->kv_heads, few_chunk);
     else

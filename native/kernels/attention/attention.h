@@ -123,6 +123,7 @@ typedef struct attention_note {
 int32_t ASC_FN(attention_prepare)(asc_call *call);
 /* A prepared call, `p` being a copy of its problem that points to its operands. */
 int32_t ASC_FN(attention_execute)(const asc_call *call, attention *p);
+void ASC_FN(attention_schedule)(const asc_call *call, char *text, size_t room);
 /* Whether prepare has chosen attention_few. */
 int ASC_FN(attention_takes_few)(const asc_call *call);
 

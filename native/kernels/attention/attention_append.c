@@ -105,6 +105,10 @@ static int moves_by_head(const asc_call *call, const attention *p, const attenti
            is_row(c->k.past_strides) && is_row(c->v.new_strides) && is_row(c->v.past_strides);
 }
 
+static int moves_cache(const asc_call *call, const attention *p, const attention_cache *c) {
+    return moves_by_head(call, p, c) && p->heads && p->queries && p->width;
+}
+
 static void append(const asc_call *call, int kind) {
     const asc_tensor *parts[2] = {&call->in[PAST_K + kind], &call->in[K + kind]}, *present = &call->out[1 + kind];
     asc_block block = {.size = sizeof(float), .rank = 4, .to = present->data};
@@ -127,11 +131,21 @@ int32_t ASC_FN(attention_append_run)(const asc_call *call) {
     ASC_FN(attention_point)(&n.call, &p);
     point_appended(call, 0, &c.k);
     point_appended(call, 1, &c.v);
-    if (moves_by_head(call, &p, &c) && p.heads && p.queries && p.width) {
+    if (moves_cache(call, &p, &c)) {
         p.cache = &c;
     } else {
         append(call, 0);
         append(call, 1);
     }
     return ASC_FN(attention_execute)(&n.call, &p);
+}
+
+void ASC_FN(attention_append_schedule)(const asc_call *call, char *text, size_t room) {
+    const append_note *note = call->note;
+    const attention *p = &note->attention.problem;
+    inner n;
+    find_inner(call, &n);
+    ASC_FN(attention_schedule)(&n.call, text, room);
+    size_t used = strlen(text);
+    asc_format(text + used, room - used, moves_cache(call, p, &note->cache) ? " moves_cache_as_read" : " copies_cache");
 }

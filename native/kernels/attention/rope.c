@@ -238,3 +238,12 @@ int32_t ASC_FN(rope_run)(const asc_call *call) {
     asc_parallel(call, asc_ceil_div(job.items, job.per_chunk), rope_chunk, &job);
     return ASC_OK;
 }
+
+void ASC_FN(rope_schedule)(const asc_call *call, char *text, size_t room) {
+    const rope_job *job = call->note;
+    const char *form = job->heads == 2                          ? "pairs_of_heads"
+                       : job->interleaved == ASC_ROPE_REGROUPED ? "regrouped"
+                       : job->interleaved                       ? "pairs"
+                                                                : "halves";
+    asc_say_chunks(call, form, job->items ? asc_ceil_div(job->items, job->per_chunk) : 0, text, room);
+}

@@ -206,3 +206,26 @@ int32_t ASC_FN(conv_run)(const asc_call *call) {
     run_chunks(call, c.batch * c.groups * note_of(call)->channel_blocks * note_of(call)->pixel_blocks, gemm_chunk, &c);
     return ASC_OK;
 }
+
+static const char *form_of(const conv *c) {
+    if (ASC_FN(conv_slides)(c)) return "slides";
+    if (ASC_FN(conv_is_depthwise)(c)) return "depthwise_strips";
+    if (c->transposed) return "product_of_transposed_taps";
+    return is_pointwise(c) ? "product_of_pixels" : "product_of_taps";
+}
+
+void ASC_FN(conv_schedule)(const asc_call *call, char *text, size_t room) {
+    const conv_note *note = note_of(call);
+    const conv *c = &note->conv;
+    if (asc_numel(&call->out[0]) == 0) {
+        asc_format(text, room, ASC_NO_SCHEDULE);
+        return;
+    }
+    int64_t threads = note->serial ? 1 : call->threads;
+    if (note->depthwise)
+        asc_format(text, room, "%s strip_rows=%ld planes=%ld threads=%ld", form_of(c), note->strip_rows,
+                   note->strip_planes, threads);
+    else
+        asc_format(text, room, "%s channel_blocks=%ld pixel_blocks=%ld k_block=%ld threads=%ld", form_of(c),
+                   note->channel_blocks, note->pixel_blocks, group_gemm(c, 0, 0).k_block, threads);
+}

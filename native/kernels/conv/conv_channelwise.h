@@ -104,9 +104,6 @@ static inline inside taps_inside(const conv *c, int axis, int64_t o) {
     return (inside){asc_least(first, end), end};
 }
 
-/* Whether `conv_channelwise_square` computes it: planes of 3 x 3 or 5 x 5 taps, stride 1 or 2, no more than half a
- * kernel of columns beside the image. */
-int ASC_FN(conv_is_channelwise_square)(const conv *c);
 /* Rows [row, row + rows) of a plane, `channels` channels from `channel` on. */
 void ASC_FN(conv_channelwise_square)(const conv *c, const target *t, int64_t plane, int64_t row, int64_t rows,
                                      int64_t channel, int64_t channels);

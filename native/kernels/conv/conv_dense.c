@@ -31,6 +31,10 @@ static const conv_tiles *tiles_of(const conv *c) {
     return amx && c->group_depth > 0 ? amx : &PAIR_TILES; /* AMX has no tiles of nothing */
 }
 
+const char *ASC_FN(conv_dense_tiles)(const conv *c) {
+    return tiles_of(c) == &PAIR_TILES ? "pairs" : "amx";
+}
+
 /* Floats from a window to that of the next pixel, and of the next line. */
 static int64_t pixel_step(const conv *c) {
     return c->depth * (conv_is_flat(c) ? 1 : c->stride[WIDTH]);

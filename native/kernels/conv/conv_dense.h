@@ -26,6 +26,8 @@ static inline int64_t conv_chunks_wanted(const asc_call *call, int64_t ns) {
 
 /* The note, and one of its spans times parts chunks. */
 int32_t ASC_FN(conv_dense_prepare)(asc_call *call, const conv *c);
+/* What multiplies pairs of bfloat16. */
+const char *ASC_FN(conv_dense_tiles)(const conv *c);
 void ASC_FN(conv_dense_chunk)(const asc_call *call, int64_t chunk, int32_t worker, void *arg);
 
 #endif

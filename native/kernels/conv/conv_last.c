@@ -21,6 +21,8 @@
  * beyond the kernel. The taps of W, which conv_last has in their order, are those of the phases in turn
  * (conv_phases.c), each backwards.
  */
+#include <string.h>
+
 #include "conv_dense.h"
 
 static int32_t read_weights(const asc_call *call, conv *c) {
@@ -193,4 +195,33 @@ int32_t ASC_FN(conv_transposed_last_run)(const asc_call *call) {
     conv c = ASC_FN(conv_at)(call, &conv_last_note_of(call)->conv);
     run_dense(call, &c);
     return ASC_OK;
+}
+
+static const char *form_of(const conv *c) {
+    if (conv_is_channelwise(c)) return ASC_FN(conv_is_channelwise_square)(c) ? "channelwise_square" : "channelwise";
+    if (c->transposed) return "phases";
+    return conv_is_in_place(c) ? "in_place" : conv_is_flat(c) ? "pixels" : "strips";
+}
+
+void ASC_FN(conv_last_schedule)(const asc_call *call, char *text, size_t room) {
+    const conv_last_note *note = conv_last_note_of(call);
+    const conv *c = &note->conv;
+    if (asc_numel(&call->out[0]) == 0) {
+        asc_format(text, room, ASC_NO_SCHEDULE);
+        return;
+    }
+    int64_t chunks = note->spans * note->parts, threads = note->serial ? 1 : asc_least(chunks, call->threads);
+    asc_format(text, room, "%s spans=%ld span=%ld parts=%ld threads=%ld", form_of(c), note->spans, note->span,
+               note->parts, threads);
+    if (conv_is_channelwise(c) || !c->vnni2) return;
+    size_t used = strlen(text);
+    asc_format(text + used, room - used, " %s", ASC_FN(conv_dense_tiles)(c));
+}
+
+void ASC_FN(conv_joined_schedule)(const asc_call *call, char *text, size_t room) {
+    ASC_FN(conv_last_schedule)(call, text, room);
+}
+
+void ASC_FN(conv_transposed_last_schedule)(const asc_call *call, char *text, size_t room) {
+    ASC_FN(conv_last_schedule)(call, text, room);
 }

@@ -53,6 +53,9 @@ int64_t ASC_FN(conv_strip_across)(const conv *c);
 static inline int conv_is_channelwise(const conv *c) {
     return c->group_in == 1 && c->group_out == 1;
 }
+/* Of such a one: whether conv_channelwise_square computes it, planes of 3 x 3 or 5 x 5 taps, stride 1 or 2, no more
+ * than half a kernel of columns beside the image. */
+int ASC_FN(conv_is_channelwise_square)(const conv *c);
 /* Rows [row, row + rows) of an output plane of the batch, channels [channel, channel + channels). */
 void ASC_FN(conv_channelwise)(const conv *c, int64_t plane, int64_t row, int64_t rows, int64_t channel,
                               int64_t channels);

@@ -155,3 +155,14 @@ int32_t ASC_FN(conv_winograd_run)(const asc_call *call) {
         for (int64_t i = 0; i < chunks; i++) run_chunk(call, i, 0, &t);
     return ASC_OK;
 }
+
+void ASC_FN(conv_winograd_schedule)(const asc_call *call, char *text, size_t room) {
+    const winograd_note *note = note_of(call);
+    if (asc_numel(&call->out[0]) == 0) {
+        asc_format(text, room, ASC_NO_SCHEDULE);
+        return;
+    }
+    int64_t chunks = note->blocks * note->parts;
+    asc_format(text, room, "winograd_2x2_3x3 blocks=%ld parts=%ld tiles=%ld threads=%ld", note->blocks, note->parts,
+               note->tiling.count, note->serial ? 1 : asc_least(chunks, call->threads));
+}

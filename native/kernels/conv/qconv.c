@@ -158,6 +158,15 @@ static void find_segments(const qconv *c, int64_t *segments) {
         segments[i] = i / across * c->dilation[0] * pitch + i % across * c->dilation[1] * c->channels;
 }
 
+static int64_t groups_of(const qconv *c) {
+    return c->apart ? 1 : c->groups;
+}
+
+static int64_t lines_per_chunk(const asc_call *call, const qconv *c) {
+    int64_t taps = c->kernel[0] * c->kernel[1];
+    return asc_chunk_items(call, c->lines, c->line * taps * c->fan_in * (c->outputs / groups_of(c)) / 32 + 1);
+}
+
 int32_t ASC_FN(qconv_run)(const asc_call *call) {
     const qconv *c = &note_of(call)->c;
     job j = {.c = c};
@@ -165,13 +174,24 @@ int32_t ASC_FN(qconv_run)(const asc_call *call) {
     find_segments(c, part(call, note_of(call)->segments));
     j.segments = part(call, note_of(call)->segments);
     j.images = c->in_place ? call->in[Q_A].data : part(call, note_of(call)->images);
-    int64_t taps = c->kernel[0] * c->kernel[1], groups = c->apart ? 1 : c->groups;
+    int64_t taps = c->kernel[0] * c->kernel[1], groups = groups_of(c);
     j.requantiser = ASC_FN(requantiser_make)(call, &note_of(call)->bounds, c->outputs, taps * c->fan_in, NULL,
                                              part(call, note_of(call)->tables));
-    int64_t cost = c->line * taps * c->fan_in * (c->outputs / groups) / 32 + 1;
-    j.lines_per_chunk = asc_chunk_items(call, c->lines, cost);
+    j.lines_per_chunk = lines_per_chunk(call, c);
     j.chunks_per_group = asc_ceil_div(c->lines, j.lines_per_chunk);
     if (!c->in_place) asc_parallel(call, c->batch * c->padded[0], pad_row, &j);
     asc_parallel(call, c->batch * groups * j.chunks_per_group, run_chunk, &j);
     return ASC_OK;
+}
+
+void ASC_FN(qconv_schedule)(const asc_call *call, char *text, size_t room) {
+    const qconv *c = &note_of(call)->c;
+    if (c->batch == 0 || c->positions == 0 || c->outputs == 0) {
+        asc_format(text, room, ASC_NO_SCHEDULE);
+        return;
+    }
+    int64_t each = lines_per_chunk(call, c), chunks = c->batch * groups_of(c) * asc_ceil_div(c->lines, each);
+    asc_format(text, room, "%s%s chunks=%ld threads=%ld lines=%ld segments=%ld", c->apart ? "channels_apart" : "strips",
+               c->in_place ? "_in_place" : "_of_padded_copy", chunks, asc_least(chunks, call->threads), each,
+               c->n_segments);
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "chunks.h"
 #include "elementwise_program.h"
 
 /* One worker's view of one tile. */
@@ -193,10 +194,25 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
     }
 }
 
+/* For profiles alone: runs decode the program themselves. */
+typedef struct elementwise_note {
+    int64_t numel, chunks;
+    int32_t tile, steps, repeats, walks; /* walks: inputs whose elements are no run of neighbours */
+} elementwise_note;
+ASC_KERNEL_NOTE(elementwise, elementwise_note)
+
+static void note(asc_call *call, const ew_program *p) {
+    elementwise_note *note = call->note;
+    *note = (elementwise_note){.numel = p->numel, .chunks = p->chunks, .tile = p->tile, .steps = p->n_steps};
+    note->repeats = p->repeats;
+    for (int i = 0; i < call->n_in; i++) note->walks += p->in[i].pattern == EW_WALK;
+}
+
 int32_t ASC_FN(elementwise_prepare)(asc_call *call) {
     ew_program program;
     int32_t code = ASC_FN(asc_ew_decode)(call, &program);
     if (code != ASC_OK) return code;
+    note(call, &program);
     int64_t workers = program.chunks < call->threads ? program.chunks : call->threads;
     call->workspace_bytes = (uint64_t)((workers < 1 ? 1 : workers) * program.worker_bytes);
     return ASC_OK;
@@ -207,4 +223,17 @@ int32_t ASC_FN(elementwise_run)(const asc_call *call) {
     int32_t code = ASC_FN(asc_ew_decode)(call, &program);
     if (code == ASC_OK && program.numel > 0) asc_parallel(call, program.chunks, run_chunk, &program);
     return code;
+}
+
+void ASC_FN(elementwise_schedule)(const asc_call *call, char *text, size_t room) {
+    const elementwise_note *note = call->note;
+    if (note->numel == 0)
+        asc_format(text, room, ASC_NO_SCHEDULE);
+    else
+        asc_format(text, room, "%s tile=%d steps=%d chunks=%ld threads=%ld",
+                   note->repeats ? "repeats"
+                   : note->walks ? "walks"
+                                 : "flat",
+                   note->tile, note->steps, note->chunks,
+                   note->chunks < call->threads ? note->chunks : (int64_t)call->threads);
 }

@@ -19,6 +19,10 @@ typedef struct resize_job {
     int64_t size, items, per_chunk; /* an item: a row of m when inner is 1, else one slab of inner */
 } resize_job;
 
+/* For profiles alone: runs find it themselves, since scales may be an operand. */
+ASC_KERNEL_NOTE(resize, asc_axis_split)
+ASC_KERNEL_NOTE(resize_nearest, asc_axis_split)
+
 static int64_t axis_of(const asc_call *call) {
     return ASC_INTS_AS(asc_resize_params, call)->axis;
 }
@@ -38,6 +42,7 @@ static int32_t prepare(asc_call *call, int nearest) {
     int64_t entries;
     ASC_REQUIRE(call, asc_mul_ok(axis.m, axis.taps, &entries) && entries <= INT64_MAX / 16, "resize: too many taps");
     call->workspace_bytes = (uint64_t)entries * (nearest ? 4 : 8);
+    asc_split_axes(x, axis_of(call), 1, call->note);
     return ASC_OK;
 }
 
@@ -194,4 +199,22 @@ int32_t ASC_FN(resize_run)(const asc_call *call) {
 }
 int32_t ASC_FN(resize_nearest_run)(const asc_call *call) {
     return run(call, pick_chunk);
+}
+
+static void schedule(const asc_call *call, char *text, size_t room) {
+    const asc_axis_split *split = call->note;
+    const int64_t *dims = call->out[0].dims;
+    int64_t m = dims[axis_of(call)];
+    if (asc_numel(&call->out[0]) == 0)
+        asc_format(text, room, ASC_NO_SCHEDULE);
+    else
+        asc_format(text, room, "%s items=%ld elements=%ld", split->inner == 1 ? "rows" : "slabs",
+                   split->inner == 1 ? split->outer : split->outer * m, split->inner == 1 ? m : split->inner);
+}
+
+void ASC_FN(resize_schedule)(const asc_call *call, char *text, size_t room) {
+    schedule(call, text, room);
+}
+void ASC_FN(resize_nearest_schedule)(const asc_call *call, char *text, size_t room) {
+    schedule(call, text, room);
 }

@@ -139,6 +139,14 @@ static int streams_bytes(const gemm *g, int64_t rows) {
     return g->source && rows <= GEMM_BYTES_ROWS && g->a_k == 1;
 }
 
+/* How the rows of a chunk are multiplied. */
+typedef enum { UNPACKED, NARROW, WIDENED, TILED } form;
+
+static form form_of(const gemm *g, int64_t rows) {
+    if (is_narrow(g)) return is_unpacked(g) ? UNPACKED : NARROW;
+    return streams_bytes(g, rows) ? WIDENED : TILED;
+}
+
 /* Whether the workers take a block of K after the other, each for all columns: a worker's chunks are panels for the
  * same rows of A, and each chunk would pack all blocks anew. */
 static int goes_by_blocks(const asc_call *call, const matmul_problem *p) {
@@ -276,21 +284,36 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
     g.far = (double)g.m * (double)g.n * sizeof(float) >= FAR_BYTES;
     g.streams = !g.c_narrow && streams(p);
     int64_t from = asc_split_at(g.m, rows, row), to = asc_split_at(g.m, rows, row + 1);
-    if (is_narrow(&p->gemm)) {
-        if (g.fp16 && !g.pack) g.pack = ASC_FN(gemm_pack_fp16);
-        if (is_unpacked(&g))
-            ASC_FN(gemm_unpacked)(&g, from, to - from);
-        else
+    int64_t panel = asc_split_at(panels, columns, column), end = asc_split_at(panels, columns, column + 1);
+    switch (form_of(&g, to - from)) {
+        case UNPACKED: ASC_FN(gemm_unpacked)(&g, from, to - from); break;
+        case NARROW:
+            if (g.fp16 && !g.pack) g.pack = ASC_FN(gemm_pack_fp16);
             ASC_FN(gemm_small_n)(&g, from, to - from);
+            break;
+        case WIDENED: ASC_FN(gemm_bytes_stream)(&g, from, to - from, panel, end); break;
+        default: ASC_FN(gemm_block)(&g, from, to - from, panel, end, scratch_of(call, worker));
+    }
+}
+
+void ASC_FN(matmul_schedule)(const asc_call *call, char *text, size_t room) {
+    static const char *const names[] = {"unpacked", "narrow", "int8_rows", "tiles", "amx"};
+    const matmul_note *note = note_of(call);
+    gemm g = note->problem.gemm;
+    int64_t chunks = note->problem.batches * note->row_blocks * note->panel_blocks;
+    if (is_empty(&note->problem)) {
+        asc_format(text, room, ASC_NO_SCHEDULE);
         return;
     }
-    if (streams_bytes(&g, to - from)) {
-        ASC_FN(gemm_bytes_stream)(&g, from, to - from, asc_split_at(panels, columns, column),
-                                  asc_split_at(panels, columns, column + 1));
-        return;
-    }
-    ASC_FN(gemm_block)(&g, from, to - from, asc_split_at(panels, columns, column),
-                       asc_split_at(panels, columns, column + 1), scratch_of(call, worker));
+    if (note->pack_first) g.pack = NULL;
+    int form = (int)form_of(&g, g.m / note->row_blocks);
+    if (form == TILED && g.vnni2 && ASC_FN(gemm_has_tiles)()) form++;
+    int64_t threads = note->serial ? 1 : asc_least(chunks, call->threads);
+    asc_format(text, room, "%s chunks=%ld threads=%ld row_blocks=%ld panel_blocks=%ld k_block=%ld%s%s", names[form],
+               chunks, threads, note->row_blocks, note->panel_blocks, g.k_block, note->by_blocks ? " k_outermost" : "",
+               note->pack_first  ? " packs_b_first"
+               : note->same_rows ? " rows_packed_before"
+                                 : "");
 }
 
 static void run_chunks(const asc_call *call, int64_t chunks, asc_chunk_fn fn, matmul_problem *p) {

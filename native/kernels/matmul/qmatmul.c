@@ -247,3 +247,15 @@ int32_t ASC_FN(qmatmul_run)(const asc_call *call) {
     asc_parallel(call, p.batches * p.row_blocks * p.column_blocks, run_chunk, &p);
     return ASC_OK;
 }
+
+void ASC_FN(qmatmul_schedule)(const asc_call *call, char *text, size_t room) {
+    const problem *p = &note_of(call)->problem;
+    if (is_empty(p)) {
+        asc_format(text, room, ASC_NO_SCHEDULE);
+        return;
+    }
+    int64_t chunks = p->batches * p->row_blocks * p->column_blocks;
+    asc_format(text, room, "%s chunks=%ld threads=%ld row_blocks=%ld column_blocks=%ld%s%s",
+               p->packs ? "packs_b" : "strips", chunks, asc_least(chunks, call->threads), p->row_blocks,
+               p->column_blocks, p->pads ? " pads_rows" : "", p->needs_sums ? " sums_rows" : "");
+}

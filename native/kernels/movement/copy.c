@@ -29,3 +29,7 @@ int32_t ASC_FN(copy_run)(const asc_call *call) {
     ASC_FN(asc_copy_block)(call, &block);
     return ASC_OK;
 }
+
+void ASC_FN(copy_schedule)(const asc_call *call, char *text, size_t room) {
+    ASC_FN(asc_copy_schedule)(call, call->note, text, room);
+}

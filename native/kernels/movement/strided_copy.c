@@ -214,28 +214,47 @@ static void split_single_row(asc_block *b) {
     b->from_strides[1] = b->to_strides[1] = 1;
 }
 
-void ASC_FN(asc_copy_block)(const asc_call *call, const asc_block *block) {
-    plan p = {.b = *block};
-    asc_block *b = &p.b;
+/* The loop that moves it; NULL: there is nothing to move. */
+static asc_chunk_fn choose(const asc_call *call, plan *p) {
+    asc_block *b = &p->b;
     int64_t total = 1;
     for (int i = 0; i < b->rank; i++) total *= b->dims[i];
-    if (total == 0) return;
+    if (total == 0) return NULL;
     coalesce(b);
     asc_chunk_fn fn = gather_chunk;
     int last = b->rank - 1;
-    p.across = unit_axis(b);
+    p->across = unit_axis(b);
     if (b->to_strides[last] == 1 && b->from_strides[last] == 1) {
         split_single_row(b);
         last = b->rank - 1;
-        p.items = total / b->dims[last];
+        p->items = total / b->dims[last];
         fn = rows_chunk;
-    } else if (b->to_strides[last] == 1 && p.across >= 0) {
-        p.outer_tiles = asc_ceil_div(b->dims[p.across], TILE);
-        p.items = total / b->dims[last] / b->dims[p.across] * p.outer_tiles;
+    } else if (b->to_strides[last] == 1 && p->across >= 0) {
+        p->outer_tiles = asc_ceil_div(b->dims[p->across], TILE);
+        p->items = total / b->dims[last] / b->dims[p->across] * p->outer_tiles;
         fn = transpose_chunk;
     } else {
-        p.items = total / b->dims[last];
+        p->items = total / b->dims[last];
     }
-    p.per_chunk = asc_chunk_items(call, p.items, total / p.items * b->size * (fn == rows_chunk ? 1 : 2));
-    asc_parallel(call, asc_ceil_div(p.items, p.per_chunk), fn, &p);
+    p->per_chunk = asc_chunk_items(call, p->items, total / p->items * b->size * (fn == rows_chunk ? 1 : 2));
+    return fn;
+}
+
+void ASC_FN(asc_copy_block)(const asc_call *call, const asc_block *block) {
+    plan p = {.b = *block};
+    asc_chunk_fn fn = choose(call, &p);
+    if (fn) asc_parallel(call, asc_ceil_div(p.items, p.per_chunk), fn, &p);
+}
+
+void ASC_FN(asc_copy_schedule)(const asc_call *call, const asc_block *block, char *text, size_t room) {
+    plan p = {.b = *block};
+    asc_chunk_fn fn = choose(call, &p);
+    if (fn)
+        asc_say_chunks(call,
+                       fn == rows_chunk        ? "rows"
+                       : fn == transpose_chunk ? "transpose"
+                                               : "gather",
+                       asc_ceil_div(p.items, p.per_chunk), text, room);
+    else
+        asc_format(text, room, ASC_NO_SCHEDULE);
 }

@@ -17,6 +17,8 @@ typedef struct asc_block {
 
 /* Copies the block, in parallel when it is large. The target's elements must be distinct. */
 void ASC_FN(asc_copy_block)(const asc_call *call, const asc_block *block);
+/* How it does that (asc_schedule_fn). */
+void ASC_FN(asc_copy_schedule)(const asc_call *call, const asc_block *block, char *text, size_t room);
 
 /* The row-major strides of `dims`. */
 static inline void asc_row_major(const int64_t *dims, int rank, int64_t *strides) {

@@ -270,3 +270,20 @@ int32_t ASC_FN(rms_norm_run)(const asc_call *call) {
     job.sum = data_of(call->out, call->n_out, 1);
     return run(call, &job, rms_norm_chunk);
 }
+
+static void schedule(const asc_call *call, char *text, size_t room) {
+    const norm_job *job = call->note;
+    if (job->rows == 0)
+        asc_format(text, room, ASC_NO_SCHEDULE);
+    else
+        asc_say_chunks(call, job->streams ? "rows_past_caches" : "rows", asc_ceil_div(job->rows, job->per_chunk), text,
+                       room);
+}
+
+void ASC_FN(layer_norm_schedule)(const asc_call *call, char *text, size_t room) {
+    schedule(call, text, room);
+}
+
+void ASC_FN(rms_norm_schedule)(const asc_call *call, char *text, size_t room) {
+    schedule(call, text, room);
+}

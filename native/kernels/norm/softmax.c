@@ -238,6 +238,11 @@ static void logsumexp_columns(const float *x, float *y, int64_t n, int64_t step,
 
 /* ---- items ----------------------------------------------------------------------------------- */
 
+/* Whether so many rows of a chunk lie in lanes. */
+static int takes_lanes(const softmax_job *job, int64_t rows) {
+    return job->split.inner == 1 && job->mode != LOGSUMEXP && job->split.n <= ASC_VF && rows >= LEAST_SHORT;
+}
+
 static void softmax_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     (void)worker;
     const softmax_job *job = arg;
@@ -246,7 +251,7 @@ static void softmax_chunk(const asc_call *call, int64_t chunk, int32_t worker, v
     int64_t n = job->split.n, inner = job->split.inner, strips = asc_ceil_div(inner, ASC_VF);
     int64_t end = (chunk + 1) * job->per_chunk < job->items ? (chunk + 1) * job->per_chunk : job->items;
     int64_t first = chunk * job->per_chunk;
-    if (inner == 1 && job->mode != LOGSUMEXP && n <= ASC_VF && end - first >= LEAST_SHORT)
+    if (takes_lanes(job, end - first))
         softmax_short_rows(x + first * n, y + first * n, end - first, n, job->mode == LOG_SOFTMAX);
     else if (inner == 1 && job->mode == SOFTMAX)
         softmax_rows(x + first * n, y + first * n, end - first, n, 0);
@@ -278,4 +283,26 @@ int32_t ASC_FN(log_softmax_run)(const asc_call *call) {
 }
 int32_t ASC_FN(logsumexp_run)(const asc_call *call) {
     return run(call);
+}
+
+static void schedule(const asc_call *call, char *text, size_t room) {
+    const softmax_job *job = call->note;
+    if (!job->items) {
+        asc_format(text, room, ASC_NO_SCHEDULE);
+        return;
+    }
+    const char *form = takes_lanes(job, asc_least(job->items, job->per_chunk)) ? "row_a_lane"
+                       : job->split.inner == 1                                 ? "rows"
+                                                                               : "columns";
+    asc_say_chunks(call, form, asc_ceil_div(job->items, job->per_chunk), text, room);
+}
+
+void ASC_FN(softmax_schedule)(const asc_call *call, char *text, size_t room) {
+    schedule(call, text, room);
+}
+void ASC_FN(log_softmax_schedule)(const asc_call *call, char *text, size_t room) {
+    schedule(call, text, room);
+}
+void ASC_FN(logsumexp_schedule)(const asc_call *call, char *text, size_t room) {
+    schedule(call, text, room);
 }

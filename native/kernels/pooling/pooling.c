@@ -181,11 +181,27 @@ static inline __attribute__((always_inline)) void pool_border(const pool *p, int
     if (!maximum) divide(p, l, from, to, y);
 }
 
-static inline __attribute__((always_inline)) void pool_line(const pool *p, int maximum, const line *l, float *y) {
+/* Outputs of a line whose windows lie inside the width, [low, high). */
+typedef struct middle {
+    int64_t low, high;
+} middle;
+
+static inline middle middle_of(const pool *p) {
     int64_t wide = (p->kernel[WIDTH] - 1) * p->dilation[WIDTH], out = p->out[WIDTH];
     int64_t low = asc_least(p->before[WIDTH], out);
-    int64_t high = asc_least(asc_most(p->in[WIDTH] + p->before[WIDTH] - wide, low), out), o = low;
-    if (p->stride[WIDTH] != 1 || high - low < 2) {
+    return (middle){low, asc_least(asc_most(p->in[WIDTH] + p->before[WIDTH] - wide, low), out)};
+}
+
+/* Whether a tap takes the whole line, else a vector of neighbours all of its taps. */
+static inline int goes_by_tap(const pool *p) {
+    middle m = middle_of(p);
+    return p->stride[WIDTH] != 1 || m.high - m.low < 2;
+}
+
+static inline __attribute__((always_inline)) void pool_line(const pool *p, int maximum, const line *l, float *y) {
+    middle m = middle_of(p);
+    int64_t low = m.low, high = m.high, o = low, out = p->out[WIDTH];
+    if (goes_by_tap(p)) {
         pool_by_tap(p, maximum, l, 0, out, y);
         return;
     }
@@ -267,4 +283,25 @@ int32_t ASC_FN(max_pool_run)(const asc_call *call) {
 
 int32_t ASC_FN(average_pool_run)(const asc_call *call) {
     return run(call, average_chunk);
+}
+
+static void schedule(const asc_call *call, int indices, char *text, size_t room) {
+    const pool *p = &note_of(call)->pool;
+    if (!p->out_size || p->batch * p->channels == 0) {
+        asc_format(text, room, ASC_NO_SCHEDULE);
+        return;
+    }
+    asc_say_chunks(call,
+                   indices          ? "window_by_window"
+                   : goes_by_tap(p) ? "tap_by_tap"
+                                    : "vectors",
+                   asc_ceil_div(p->batch * p->channels, note_of(call)->step), text, room);
+}
+
+void ASC_FN(max_pool_schedule)(const asc_call *call, char *text, size_t room) {
+    schedule(call, call->n_out > 1 && call->out[1].dtype != ASC_UNDEFINED, text, room);
+}
+
+void ASC_FN(average_pool_schedule)(const asc_call *call, char *text, size_t room) {
+    schedule(call, 0, text, room);
 }

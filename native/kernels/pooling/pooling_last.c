@@ -181,3 +181,22 @@ int32_t ASC_FN(max_pool_last_run)(const asc_call *call) {
 int32_t ASC_FN(average_pool_last_run)(const asc_call *call) {
     return run(call, average_chunk);
 }
+
+static void schedule(const asc_call *call, char *text, size_t room) {
+    const pool_last_note *note = note_of(call);
+    if (asc_numel(&call->out[0]) == 0) {
+        asc_format(text, room, ASC_NO_SCHEDULE);
+        return;
+    }
+    int64_t parts = asc_ceil_div(asc_ceil_div(note->pool.channels, ASC_VF), note->vectors);
+    asc_say_chunks(call, parts > 1 ? "parts_of_channels" : "lines",
+                   asc_ceil_div(line_count(&note->pool), note->lines) * parts, text, room);
+}
+
+void ASC_FN(max_pool_last_schedule)(const asc_call *call, char *text, size_t room) {
+    schedule(call, text, room);
+}
+
+void ASC_FN(average_pool_last_schedule)(const asc_call *call, char *text, size_t room) {
+    schedule(call, text, room);
+}

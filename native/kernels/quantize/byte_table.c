@@ -95,6 +95,11 @@ static void look_up_runs(const byte_table_note *note, const uint8_t *tables, con
         for (int64_t k = 0; k < note->inner; k++) y[k] = tables[x[k]];
 }
 
+/* Whether an item is a short run for each table. */
+static int goes_by_runs(const byte_table_note *note) {
+    return note->item != note->inner && note->inner;
+}
+
 static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     const byte_table_note *note = note_of(call);
     const uint8_t *tables = call->in[TABLES].data;
@@ -104,7 +109,7 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
         int64_t at = item * note->item;
         const uint8_t *x = (const uint8_t *)call->in[X].data + at;
         uint8_t *y = (uint8_t *)call->out[0].data + at;
-        if (note->item != note->inner && note->inner)
+        if (goes_by_runs(note))
             look_up_runs(note, tables, x, y);
         else
             look_up(note, tables + item % note->tables * TABLE, x, y, asc_least(note->item, bytes - at));
@@ -115,4 +120,16 @@ int32_t ASC_FN(byte_table_run)(const asc_call *call) {
     const byte_table_note *note = note_of(call);
     if (note->items) asc_parallel(call, asc_ceil_div(note->items, note->per_chunk), run_chunk, NULL);
     return ASC_OK;
+}
+
+void ASC_FN(byte_table_schedule)(const asc_call *call, char *text, size_t room) {
+    const byte_table_note *note = note_of(call);
+    if (!note->items)
+        asc_format(text, room, ASC_NO_SCHEDULE);
+    else
+        asc_say_chunks(call,
+                       goes_by_runs(note) ? "short_runs"
+                       : note->wide       ? "vectors"
+                                          : "bytes",
+                       asc_ceil_div(note->items, note->per_chunk), text, room);
 }

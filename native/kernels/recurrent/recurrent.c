@@ -229,3 +229,19 @@ int32_t ASC_FN(recurrent_run)(const asc_call *call) {
         asc_parallel(call, chunks, run_chunk, &l);
     return ASC_OK;
 }
+
+void ASC_FN(recurrent_schedule)(const asc_call *call, char *text, size_t room) {
+    const recurrent_note *note = recurrent_note_of(call);
+    const layer *l = &note->layer;
+    if (l->batch == 0 || l->hidden == 0) {
+        asc_format(text, room, ASC_NO_SCHEDULE);
+        return;
+    }
+    int64_t chunks = l->directions * asc_ceil_div(l->batch, note->rows);
+    if (note->shares_columns)
+        asc_format(text, room, "shares_columns columns=%ld threads=%d", recurrent_share(call, l->columns),
+                   call->threads);
+    else
+        asc_format(text, room, "%s chunks=%ld threads=%ld rows=%ld", chunks > l->directions ? "shares_rows" : "whole",
+                   chunks, asc_least(chunks, call->threads), note->rows);
+}

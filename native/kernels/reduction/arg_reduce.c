@@ -102,6 +102,10 @@ static int64_t short_row_f32(const float *x, int64_t n, int64_t last, int smalle
     return nan ? -1 : at;
 }
 
+static int is_short(const arg_job *job) {
+    return job->split.inner == 1 && job->split.n < ASC_VF;
+}
+
 static void arg_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     (void)worker;
     const arg_job *job = arg;
@@ -114,7 +118,7 @@ static void arg_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
         const void *x = call->in[0].data;
         if (call->in[0].dtype == ASC_FLOAT32) {
             int64_t found = -1;
-            if (inner == 1 && n < ASC_VF)
+            if (is_short(job))
                 found = short_row_f32((const float *)x + from, n, job->last, job->smallest);
             else if (inner == 1)
                 found = row_f32((const float *)x + from, n, job->last, job->smallest);
@@ -143,4 +147,24 @@ int32_t ASC_FN(argmax_run)(const asc_call *call) {
 }
 int32_t ASC_FN(argmin_run)(const asc_call *call) {
     return run(call);
+}
+
+static void schedule(const asc_call *call, char *text, size_t room) {
+    const arg_job *job = call->note;
+    int floats = call->in[0].dtype == ASC_FLOAT32;
+    if (!job->items)
+        asc_format(text, room, ASC_NO_SCHEDULE);
+    else
+        asc_say_chunks(call,
+                       floats && is_short(job)           ? "short_rows"
+                       : floats && job->split.inner == 1 ? "rows"
+                                                         : "lines",
+                       asc_ceil_div(job->items, job->per_chunk), text, room);
+}
+
+void ASC_FN(argmax_schedule)(const asc_call *call, char *text, size_t room) {
+    schedule(call, text, room);
+}
+void ASC_FN(argmin_schedule)(const asc_call *call, char *text, size_t room) {
+    schedule(call, text, room);
 }

@@ -41,6 +41,11 @@ typedef struct reduce_job {
 } reduce_job;
 ASC_KERNEL_NOTE(reduce, reduce_job)
 
+/* Whether each row has a lane of its own. */
+static int takes_lanes(const reduce_job *job) {
+    return job->columns == 1 && job->outer_reduced == 1 && job->n <= SHORT_ROW;
+}
+
 static int64_t list_offset(const axis_list *list, int64_t index) {
     int64_t offset = 0;
     for (int i = list->count - 1; i >= 0; i--) {
@@ -293,4 +298,18 @@ int32_t ASC_FN(reduce_run)(const asc_call *call) {
                                              : reduce_chunk_i64;
     asc_parallel(call, asc_ceil_div(job.items, job.per_chunk), fn, &job);
     return ASC_OK;
+}
+
+void ASC_FN(reduce_schedule)(const asc_call *call, char *text, size_t room) {
+    const reduce_job *job = call->note;
+    if (asc_has_input(call, 1))
+        asc_format(text, room, "by_axes_of_the_run");
+    else if (job->items == 0)
+        asc_format(text, room, ASC_NO_SCHEDULE);
+    else
+        asc_say_chunks(call,
+                       takes_lanes(job)    ? "row_a_lane"
+                       : job->columns == 1 ? "rows"
+                                           : "columns",
+                       asc_ceil_div(job->items, job->per_chunk), text, room);
 }

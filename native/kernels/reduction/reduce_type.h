@@ -195,7 +195,7 @@ static void NAME(reduce_chunk)(const asc_call *call, int64_t chunk, int32_t work
     const reduce_job *job = arg;
     int64_t strips = asc_ceil_div(job->columns, STRIP * LANES), items = job->outputs * strips;
     int64_t end = (chunk + 1) * job->per_chunk < items ? (chunk + 1) * job->per_chunk : items;
-    if (job->columns == 1 && job->outer_reduced == 1 && job->n <= SHORT_ROW) {
+    if (takes_lanes(job)) {
         NAME(reduce_short)(job, call->in[0].data, call->out[0].data, chunk * job->per_chunk, end);
         return;
     }

@@ -288,3 +288,12 @@ int32_t ASC_FN(topk_run)(const asc_call *call) {
     if (job->items) asc_parallel(call, asc_ceil_div(job->items, job->per_chunk), topk_chunk, call->note);
     return ASC_OK;
 }
+
+void ASC_FN(topk_schedule)(const asc_call *call, char *text, size_t room) {
+    const topk_job *job = call->note;
+    if (job->items)
+        asc_say_chunks(call, job->split.inner > 1 ? "copied_lines" : "lines", asc_ceil_div(job->items, job->per_chunk),
+                       text, room);
+    else
+        asc_format(text, room, ASC_NO_SCHEDULE);
+}

@@ -233,3 +233,11 @@ int32_t ASC_FN(tree_ensemble_run)(const asc_call *call) {
         asc_parallel(call, asc_ceil_div(job->rows, job->per_chunk), tree_chunk, &data);
     return ASC_OK;
 }
+
+void ASC_FN(tree_ensemble_schedule)(const asc_call *call, char *text, size_t room) {
+    const tree_job *job = call->note;
+    if (job->pieces)
+        asc_say_chunks(call, "trees_of_a_row", job->rows * job->pieces, text, room);
+    else
+        asc_say_chunks(call, "rows", job->rows ? asc_ceil_div(job->rows, job->per_chunk) : 0, text, room);
+}
