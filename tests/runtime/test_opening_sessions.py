@@ -34,7 +34,7 @@ def test_a_pipe_is_not_waited_for_and_a_zero_byte_ends_no_name(
     (tmp_path / "bundle.om").write_bytes(bundle)
     if name.startswith("pipe"):
         os.mkfifo(tmp_path / name)
-    with pytest.raises(AscendError, match="regular file|zero byte") as caught:
+    with pytest.raises(AscendError, match=r"regular file|zero byte") as caught:
         ascend_ep.InferenceSession(f"{tmp_path}/{name}")
     assert caught.value.code in ("E40002", "E10041")
 
