@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ascend_ep.bodies.body import Body, written
@@ -22,7 +24,9 @@ NUMBERS: dict[str, tuple[str, ...]] = {
 def write_fused_conv(body: Body) -> None:
     """ONNX's Conv, plus a fourth operand, through an activation."""
     body.refuse_half_types()
-    kept = {n: v for n, v in body.node.attributes.items() if n in WINDOW and (v or isinstance(v, int))}
+    kept: dict[str, Any] = {
+        n: v for n, v in body.node.attributes.items() if n in WINDOW and (v or isinstance(v, int))
+    }
     x = body.add("Conv", body.given(0), body.given(1), body.given(2), **kept)
     if body.given(3):
         x = body.add("Add", x, body.given(3))

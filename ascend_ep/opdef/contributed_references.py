@@ -72,7 +72,8 @@ def fused_conv(inputs: Inputs, attributes: Mapping[str, Any]) -> list[Array]:
     extents = [(k - 1) * d + 1 for k, d in zip(w.shape[2:], apart, strict=True)]
     pads = _padding(x.shape[2:], extents, steps, attributes["auto_pad"], list(attributes["pads"]))
     every = sliding_window_view(np.pad(x, [(0, 0), (0, 0), *pads]), extents, axis=axes)
-    windows = every[(..., *(slice(None, None, s) for s in (*steps, *apart)))]
+    places: Any = (..., *(slice(None, None, s) for s in (*steps, *apart)))
+    windows = every[places]
     groups = np.split(windows, attributes["group"], axis=1)
     weights = np.split(w, attributes["group"])
     over = [1, *range(x.ndim, windows.ndim)], list(range(1, w.ndim))
