@@ -242,7 +242,8 @@ class _Inference:
             check_signature(call, schema)
         try:
             rule = rule_of(domain, node.op_type)
-            if opdef is not None and (rule is None or opdef.shape):
+            wordless = domain == "com.microsoft" and rule is not None  # no definition can say its shapes
+            if opdef is not None and (opdef.shape or not wordless):
                 results = infer_defined(call, opdef)
             elif rule is not None:
                 outcome = rule(call)
