@@ -442,8 +442,12 @@ MAX_ARGUMENT = 1000
 _CONTROLS = {c: f"\\x{c:02x}" for c in (*range(0x20), *range(0x7F, 0xA0)) if chr(c) not in "\n\t"}
 
 
+def _printed(text: str) -> str:
+    return text.translate(_CONTROLS)
+
+
 def _shown(argument: object) -> str:
-    text = str(argument).translate(_CONTROLS)
+    text = _printed(str(argument))
     return text if len(text) <= MAX_ARGUMENT else text[:MAX_ARGUMENT] + "..."
 
 
@@ -466,8 +470,8 @@ class AscendError(Exception):
     (name and operator of each node that it is about, where there may be several).
 
     Arguments beyond those of the code's template are the first details: what atc's sentence has no place for.
-    Control characters of an argument are shown by number, and what exceeds MAX_ARGUMENT characters is cut:
-    names in files are attackers' text.
+    Control characters of arguments, places and details are shown by number, and what exceeds MAX_ARGUMENT
+    characters of an argument is cut: names in files are attackers' text.
     """
 
     def __new__(cls, code: str, *args: object, **named: Any) -> Self:
@@ -495,10 +499,10 @@ class AscendError(Exception):
         self.code = code
         taken = entry.template.count("%s")
         self.text = _ended_once(entry.template % tuple(map(_shown, args[:taken])))
-        self.where = where
+        self.where = _printed(where)
         self.fix = entry.fix if fix is None else fix
         self.nodes = tuple(nodes)
-        self.details = (*map(_shown, args[taken:]), *details)
+        self.details = (*map(_shown, args[taken:]), *map(_printed, details))
         super().__init__(str(self))
 
     def __str__(self) -> str:

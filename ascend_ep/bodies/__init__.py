@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ascend_ep.bodies import attention, attention_grouped, attention_rotary, matmul, norm
+from ascend_ep.bodies import attention, attention_grouped, attention_rotary, conv, matmul, norm
 from ascend_ep.bodies.body import BODIES, Body
 
-__all__ = ["BODIES", "Body", "attention", "attention_grouped", "attention_rotary", "matmul", "norm"]
+__all__ = ["BODIES", "Body", "attention", "attention_grouped", "attention_rotary", "conv", "matmul", "norm"]

@@ -46,7 +46,7 @@ def load_model(
     if base_dir is not None:
         folder = os.fspath(base_dir)
     check_model(proto, where, limits or Limits())
-    proto = without_foreign_types(modernised(proto, where))
+    proto = without_foreign_declarations(modernised(proto, where))
     files = ExternalFiles(folder, memory)
     for node in _all_nodes(proto):
         for tensor in node_tensors(node):
@@ -124,10 +124,13 @@ def _all_nodes(proto: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
         yield from function.node
 
 
-def without_foreign_types(proto: onnx.ModelProto) -> onnx.ModelProto:
+def without_foreign_declarations(proto: onnx.ModelProto) -> onnx.ModelProto:
     """The model without the declared types of maps, sparse tensors and opaque values, for which `onnx_ir` has
-    no word: their nodes are the host's, which infers them."""
-    if not any(is_foreign(info.type) for graph in _graphs(proto) for info in _declared(graph)):
+    no word: their nodes are the host's, which infers them. Sizes below zero are free, as onnxruntime reads
+    them."""
+    if not any(
+        is_foreign(info.type) or any(_negative_sizes(info)) for g in _graphs(proto) for info in _declared(g)
+    ):
         return proto
     changed = onnx.ModelProto()
     changed.CopyFrom(proto)
@@ -135,7 +138,13 @@ def without_foreign_types(proto: onnx.ModelProto) -> onnx.ModelProto:
         for info in _declared(graph):
             if is_foreign(info.type):
                 info.ClearField("type")
+            for size in _negative_sizes(info):
+                size.ClearField("dim_value")
     return changed
+
+
+def _negative_sizes(info: onnx.ValueInfoProto) -> Iterator[onnx.TensorShapeProto.Dimension]:
+    return (d for d in info.type.tensor_type.shape.dim if d.dim_value < 0)
 
 
 def _graphs(proto: onnx.ModelProto) -> Iterator[onnx.GraphProto | onnx.FunctionProto]:

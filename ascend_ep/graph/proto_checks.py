@@ -174,6 +174,7 @@ class _GraphChecker:
         self.limits = limits
         self.refuse = refuse
         self.nodes = 0
+        self.in_function = False
 
     def check_name(self, name: str, what: str) -> None:
         if not isinstance(name, str):  # protobuf gives bytes that aren't UTF-8 as they are
@@ -203,12 +204,17 @@ class _GraphChecker:
             self._check_tensor(tensor, f"initializer {tensor.name!r}")
         defined |= initializers
         self._check_nodes(graph.node, defined, outer, depth)
+        outputs: set[str] = set()
         for info in graph.output:
             self._check_value_info(info)
             if info.name not in defined and info.name not in outer:
                 raise self.refuse(f"output {info.name!r} is produced by no node")
+            if info.name in outputs and depth == 1:
+                raise self.refuse(f"output {info.name!r} occurs twice")
+            outputs.add(info.name)
 
     def check_function(self, function: onnx.FunctionProto) -> None:
+        self.in_function = True
         self.check_name(function.name, "a function")
         self.versions = _versions(function.opset_import, self.refuse)
         defined = set(function.input)
@@ -231,6 +237,8 @@ class _GraphChecker:
                 self.check_name(text, where[:200])
             if not node.op_type:
                 raise self.refuse(f"{where} has no operator type")
+            if not (node.op_type + node.domain).isprintable():
+                raise self.refuse(f"the operator type {node.op_type[:80]!r} has control characters")
             if len(node.input) + len(node.output) > self.limits.inputs_of_node:
                 raise self.refuse(f"{where} has {len(node.input)} inputs and {len(node.output)} outputs")
             for name in node.output:
@@ -260,6 +268,8 @@ class _GraphChecker:
                     f"attribute {attribute.name!r} of {where} has type {_type_name(attribute.type)};"
                     f" the operator takes {_type_name(wanted)}"
                 )
+            if attribute.ref_attr_name and not self.in_function:
+                raise self.refuse(f"attribute {attribute.name!r} of {where} is a function's, outside of one")
             self.check_name(attribute.name, f"an attribute of {where}"[:240])
             if attribute.name in names:
                 raise self.refuse(f"attribute {attribute.name!r} of {where} occurs twice")

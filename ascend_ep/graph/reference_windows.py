@@ -182,11 +182,12 @@ def places_of_maxima(
     parts = _sliding(kernel, strides, dilations, pads, auto_pad)
     numbers = np.arange(size).reshape(1, 1, *(dims[::-1] if by_column else dims))
     numbers = numbers.transpose(0, 1, *range(x.ndim - 1, 1, -1)) if by_column else numbers
-    places = _seen(numbers, parts, ceil_mode, 0)
+    places = _seen(numbers, parts, ceil_mode, -1)
     windows = _seen(x, parts, ceil_mode, -np.inf)
     out, taps = windows.shape[: x.ndim], math.prod(kernel)
-    first = windows.reshape(*out, taps).argmax(-1)[..., None]
     every = np.broadcast_to(places, windows.shape).reshape(*out, taps)
+    seen = windows.reshape(*out, taps)
+    first = ((seen == seen.max(-1, keepdims=True)) & (every >= 0)).argmax(-1)[..., None]
     images = np.arange(x.shape[0] * x.shape[1]).reshape(*x.shape[:2], *(1 for _ in dims)) * size
     found: npt.NDArray[np.int64] = np.take_along_axis(every, first, -1)[..., 0] + images
     return found
@@ -205,6 +206,7 @@ def _seen(
     for dim, w in zip(x.shape[2:], parts, strict=True):
         places = sliding.pooled(dim, w, ceil_mode)
         before, after, count = places.numbers()
+        after = max(after, 0)  # what is left out is seen where dilation reaches it
         reach = (count - 1) * w.stride + w.extent - before - dim  # of the last window, from the image's end
         around.append((before, min(reach, after)))
         further.append((0, max(reach - after, 0)))

@@ -241,9 +241,11 @@ class _Inference:
         if opdef is None and (schema := find_schema(domain, node.op_type, call.version)) is not None:
             check_signature(call, schema)
         try:
-            if opdef is not None:
+            rule = rule_of(domain, node.op_type)
+            wordless = domain == "com.microsoft" and rule is not None  # no definition can say its shapes
+            if opdef is not None and (opdef.shape or not wordless):
                 results = infer_defined(call, opdef)
-            elif (rule := rule_of(domain, node.op_type)) is not None:
+            elif rule is not None:
                 outcome = rule(call)
                 results = [outcome] if isinstance(outcome, Fact) else list(outcome)
             elif (domain, node.op_type, node.overload) in self.model.functions:

@@ -56,6 +56,8 @@ def model_session(source: Source, *args: Any, **kwargs: Any) -> Any:
     E10041 for what onnxruntime refuses."""
     where = "the given bytes" if isinstance(source, bytes | bytearray | memoryview) else os.fspath(source)
     if not isinstance(source, bytes | bytearray | memoryview) and not os.path.isfile(source):
+        if os.path.exists(source) and not os.path.isdir(source):
+            raise AscendError("E10041", where, "it is no regular file")
         raise AscendError("E10410", where)
     try:
         return session(source, *args, **kwargs)

@@ -85,6 +85,14 @@ class Model:
             raise fail(status, self.where)
 
 
+def path_bytes(path: str | os.PathLike[str]) -> bytes:
+    """A path for C, where a zero byte would end it. Raises AscendError E40002."""
+    found = os.fsencode(path)
+    if b"\0" in found:
+        raise AscendError("E40002", f"{path}: a name can't have a zero byte")
+    return found
+
+
 def open_model(
     source: str | os.PathLike[str] | bytes | bytearray | memoryview,
     num_threads: int = 0,
@@ -116,7 +124,7 @@ def open_model(
             code = lib.asc_model_from_memory(view, len(view), options, out, status)
     else:
         where = os.fspath(source)
-        code = lib.asc_model_open(os.fsencode(where), options, out, status)
+        code = lib.asc_model_open(path_bytes(where), options, out, status)
     if code != lib.ASC_OK:
         raise fail(status, where)
     return Model(ffi.gc(out[0], lib.asc_model_release), where, keep)

@@ -22,6 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep.errors import AscendError
+
 #: Smaller arrays come from the allocator's own free lists; memory of 128 KB and about is given back to the
 #: system as arrays are freed.
 LEAST_BYTES = 1 << 16
@@ -57,10 +59,16 @@ class OutputMemory:
             for memory, array in self._known:
                 if sys.getrefcount(memory) == _ALONE:
                     return array.view()
-            made = np.empty(self._bytes + ALIGNMENT, np.uint8)
+            made = self._memory()
             start = -made.ctypes.data % ALIGNMENT
             array = made[start : start + self._bytes].view(self._dtype).reshape(self._shape)
             self._known.append((made, array))
             if len(self._known) > KEPT:
                 del self._known[0]
             return array.view()
+
+    def _memory(self) -> NDArray[Any]:
+        try:
+            return np.empty(self._bytes + ALIGNMENT, np.uint8)
+        except (MemoryError, ValueError) as error:  # ValueError: more than an address can say
+            raise AscendError("E40008", f"there is no memory for an output of {self._bytes} bytes") from error

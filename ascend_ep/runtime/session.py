@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import Any, ClassVar, cast
 from ascend_ep.errors import AscendError
 
 from . import options, refused_members, session_calls
-from .binding import lib, open_model
+from .binding import lib, open_model, path_bytes
 from .bundle import Bundle
 from .executor import Executor
 from .host_partition import HostPartition
@@ -232,6 +233,8 @@ def is_bundle(source: Source) -> bool:
     if path.endswith(".om"):
         return True
     try:
+        if not stat.S_ISREG(os.stat(path_bytes(path)).st_mode):  # nothing waits for a pipe
+            return False
         with open(path, "rb") as file:
             return file.read(4) == b"IMOD"
     except OSError as error:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ascend_ep.errors import AscendError
 
-from .binding import fail, ffi, lib, new_status
+from .binding import fail, ffi, lib, new_status, path_bytes
 
 #: Where traces lie in a folder PROF_... of a profile.
 DATA = Path("host") / "data"
@@ -59,7 +59,7 @@ def start(folder: str | os.PathLike[str], counters: int = 0, max_bytes: int = 0,
     options.max_bytes = max_bytes
     options.thread = thread
     status = new_status()
-    if lib.asc_trace_start(os.fsencode(folder), options, status):
+    if lib.asc_trace_start(path_bytes(folder), options, status):
         raise fail(status, os.fspath(folder))
 
 

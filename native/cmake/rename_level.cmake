@@ -1,6 +1,6 @@
 # Writes the object OBJECT as RENAMED, with every symbol of the ISA level FROM named for the level TO.
 execute_process(COMMAND ${NM} -P ${OBJECT} OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
-string(REGEX MATCHALL "[A-Za-z0-9_]+_${FROM} " names "${symbols}")
+string(REGEX MATCHALL "[A-Za-z0-9_.]+_${FROM} " names "${symbols}")
 list(REMOVE_DUPLICATES names)
 set(pairs "")
 foreach(name ${names})

@@ -120,6 +120,9 @@ static void test_openings(void) {
     bb_bytes file = make(1, COUNT);
     CHECK(asc_model_open("absent.om", NULL, &m, &status) == ASC_E_IO && !m);
     CHECK(asc_model_open(".", NULL, &m, &status) == ASC_E_IO && strstr(status.text, "not a regular file"));
+    CHECK(mkfifo("pipe", 0600) == 0);
+    CHECK(asc_model_open("pipe", NULL, &m, &status) == ASC_E_IO && strstr(status.text, "not a regular file"));
+    CHECK(unlink("pipe") == 0);
     save("m.om", "wb", &file);
     CHECK(truncate("m.om", 100) == 0 && asc_model_open("m.om", NULL, &m, &status) == ASC_E_FORMAT);
     CHECK(truncate("m.om", 0) == 0 && asc_model_open("m.om", NULL, &m, &status) == ASC_E_FORMAT);

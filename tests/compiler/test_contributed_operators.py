@@ -26,6 +26,7 @@ PROJECTIONS = {
     "places": RANDOM.standard_normal((9, 16)).astype(np.float32),
     "kinds": RANDOM.standard_normal((2, 16)).astype(np.float32),
 }
+FILTERS = {"filters": RANDOM.standard_normal((4, 3, 3, 3)).astype(np.float32)}
 TABLES = {"cos": np.cos(ANGLES), "sin": np.sin(ANGLES)}
 SHAPES = {
     **dict.fromkeys(("x", "skip", "other"), ROWS),
@@ -35,6 +36,8 @@ SHAPES = {
     "scores": [1, 2, "s", "s"],
     "lengths": ["b"],
     "flat": ["b", 16],
+    "image": ["b", 3, "s", 7],
+    "added": ["b", 4, "t", 5],
 }
 WHOLE = {
     "positions": TensorProto.INT64,
@@ -49,7 +52,7 @@ def model(
     names = ["" if n == "-" else n for n in inputs.split()]
     results = ["" if n == "-" else n for n in outputs.split()]
     node = helper.make_node(op_type, names, results, domain=domain, **attributes)
-    constants = {n: a for n, a in (WEIGHTS | TABLES | PROJECTIONS).items() if n in names}
+    constants = {n: a for n, a in (WEIGHTS | TABLES | PROJECTIONS | FILTERS).items() if n in names}
     graph = helper.make_graph(
         [node],
         "contributed",
@@ -80,6 +83,19 @@ def model(
         model("FusedMatMul", "x skip", "y", transB=1, alpha=0.5),
         model("FusedMatMul", "heads keys", "y", transA=1),
         model("FusedGemm", "flat weights biases", "y", activation="LeakyRelu", activation_alpha=0.2),
+        model("FusedConv", "image filters - added", "y", activation="Relu"),
+        model("FusedConv", "image filters", "y", activation="Tanh", strides=[2, 2], auto_pad="SAME_UPPER"),
+        model(
+            "FusedConv", "image filters", "y", activation="Clip", activation_params=[-0.5, 0.25], pads=[1] * 4
+        ),
+        model(
+            "FusedConv",
+            "image filters",
+            "y",
+            activation="HardSigmoid",
+            activation_params=[0.3, 0.4],
+            pads=[1] * 4,
+        ),
         model("EmbedLayerNormalization", "ids segments words places kinds gamma beta mask", "y count sum"),
         model("EmbedLayerNormalization", "ids - words places - gamma beta", "y count", epsilon=1e-5),
         model("Attention", "x weights biases mask", "y", num_heads=2),
@@ -106,6 +122,8 @@ def test_native_as_the_cpu_provider(proto: onnx.ModelProto) -> None:
         "ids": RANDOM.integers(0, 30, (2, 5), np.int32),
         "segments": RANDOM.integers(0, 2, (2, 5), np.int32),
         "mask": np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], np.int32),
+        "image": RANDOM.standard_normal((2, 3, 5, 7)).astype(np.float32),
+        "added": RANDOM.standard_normal((2, 4, 3, 5)).astype(np.float32),
         "flat": RANDOM.standard_normal((3, 16)).astype(np.float32),
         "lengths": np.array([3, 5], np.int32),
         "positions": np.array([[0, 1, 2, 3, 4], [7, 3, 11, 0, 1]]),

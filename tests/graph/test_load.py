@@ -119,6 +119,16 @@ def test_limits() -> None:
     refused(simple(), "E10041", "more than 1 nodes", limits=Limits(nodes=1))
 
 
+def test_a_size_below_zero_is_free() -> None:
+    model = simple()
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = -5
+    shape = load_model(model).graph.inputs[0].shape
+    assert shape is not None
+    assert shape[0] == ir.SymbolicDim(None)
+    assert shape[1] == 3
+    assert model.graph.input[0].type.tensor_type.shape.dim[0].dim_value == -5
+
+
 def test_unsorted_nodes_are_sorted() -> None:
     def reverse(m: onnx.ModelProto) -> None:
         nodes = list(m.graph.node)

@@ -160,6 +160,13 @@ def test_convolution_against_direct_sum(registry: Registry, auto_pad: str, group
         {"kernel_shape": [2, 3], "strides": [2, 1], "dilations": [2, 1], "pads": [0, 1, 1, 0]},
         {"kernel_shape": [3, 2], "strides": [2, 2], "auto_pad": "SAME_LOWER"},
         {"kernel_shape": [1, 1]},
+        {
+            "kernel_shape": [1, 2],
+            "strides": [1, 3],
+            "dilations": [1, 2],
+            "auto_pad": "SAME_UPPER",
+            "ceil_mode": 1,
+        },
     ],
 )
 def test_places_of_maxima(registry: Registry, attributes: dict[str, object], by_column: int) -> None:
@@ -172,6 +179,14 @@ def test_places_of_maxima(registry: Registry, attributes: dict[str, object], by_
     ours, theirs = reference_run(made, {"x": x}, registry), cpu.run(None, {"x": x})
     np.testing.assert_array_equal(ours["y0"], theirs[0])
     np.testing.assert_array_equal(ours["y1"], theirs[1])
+
+
+def test_a_place_of_minus_infinity_is_in_the_image(registry: Registry) -> None:
+    x = np.full((1, 1, 4), -np.inf, np.float32)
+    made = single("MaxPool", {"x": x}, 2, 12, kernel_shape=[3], strides=[3], pads=[2, 2])
+    found = reference_run(made, {"x": x}, registry)
+    assert (found["y0"] == -np.inf).all()
+    assert found["y1"].tolist() == [[[0, 1]]]
 
 
 @pytest.mark.parametrize("mode", [None, "bilinear", "nearest", "bicubic"])

@@ -144,6 +144,45 @@ def deep_protobuf(folder: Path) -> Path:
     return folder / "m.onnx"
 
 
+def function_attribute(folder: Path) -> Path:
+    """A node of the graph whose attribute is that of a function."""
+    node = helper.make_node("Softmax", ["x"], ["y"])
+    node.attribute.add(name="axis", ref_attr_name="a", type=onnx.AttributeProto.INT)
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [3]) for name in "xy")
+    opsets = [helper.make_opsetid("", 17)]
+    made = helper.make_graph([node], "g", [x], [y])
+    return save(folder, helper.make_model(made, opset_imports=opsets, ir_version=9))
+
+
+def operator(name: str) -> Make:
+    def make(folder: Path) -> Path:
+        x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [3]) for name in "xy")
+        made = helper.make_graph([helper.make_node(name, ["x"], ["y"])], "g", [x], [y])
+        return save(folder, helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)]))
+
+    return make
+
+
+def repeated(times: int, operator: str, inputs: int, **attributes: object) -> Make:
+    """Of a free size, which the operator changes so many times."""
+
+    def make(folder: Path) -> Path:
+        x, y = (
+            helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, 1, s])
+            for n, s in zip("xy", "NM", strict=True)
+        )
+        names = ["x", *(f"v{i}" for i in range(1, times)), "y"]
+        nodes = [
+            helper.make_node(operator, [names[i]] * inputs, [names[i + 1]], **attributes)
+            for i in range(times)
+        ]
+        made = helper.make_graph(nodes, "g", [x], [y])
+        opsets = [helper.make_opsetid("", 17)]
+        return save(folder, helper.make_model(made, opset_imports=opsets, ir_version=9))
+
+    return make
+
+
 IMAGE = "(float[1,4,8,8] x, float[4,4,3,3] w) => (float[1,4,a,b] y)"
 
 #: name -> (codes that it may end in, how it is made)
@@ -204,6 +243,9 @@ MODELS: dict[str, tuple[tuple[str, ...], Make]] = {
     "a declared input of 2^62": (
         ("E19014",),
         graph("(float[2147483648,2147483648] x) => (float[2147483648,2147483648] y) { y = Neg(x) }"),
+    ),
+    "a free size halved 70 times": (
+        ("E40008",), repeated(70, "MaxPool", 1, kernel_shape=[3], strides=[2], pads=[1, 1])
     ),
     # indices and axes
     "an index below the first": (
@@ -275,6 +317,26 @@ MODELS: dict[str, tuple[tuple[str, ...], Make]] = {
     "reshape to nothing": (
         ("E19014",), graph("(float[0,4] x) => (float[A,B] y) <int64[2] s = {0, -1}> { y = Reshape(x, s) }")
     ),
+    "a scale that is no number": (
+        ("E19014",),
+        graph("(float[1,1,4,4] x) => (float[1,1,a,b] y) <float[4] s = {1, 1, nan, nan}>"
+            " { y = Resize(x, , s) }"),
+    ),
+    "an infinite scale": (
+        ("E19014",),
+        graph("(float[1,1,4,4] x) => (float[1,1,a,b] y) <float[4] s = {1, 1, inf, 2}>"
+            " { y = Resize(x, , s) }"),
+    ),
+    "a scale below zero": (
+        ("E19014",),
+        graph("(float[1,1,4,4] x) => (float[1,1,a,b] y) <float[4] s = {1, 1, -1, 2}>"
+            " { y = Resize(x, , s) }"),
+    ),
+    # names
+    "an operator whose name has lines": (("E10041",), operator("a\nE10000: forged")),
+    "an operator whose name clears the screen": (("E10041",), operator("\x1b[2J")),
+    "one output twice": (("E10041",), graph("(float[3] x) => (float[3] y, float[3] y) { y = Neg(x) }")),
+    "an attribute of a function outside of one": (("E10041",), function_attribute),
     # depth and number
     "branches 20 deep": (("E10041",), nested_graphs),
     "messages 5,000 deep": (("E10041",), deep_protobuf),

@@ -31,6 +31,11 @@ def test_against_the_reference(
     run_node(op, inputs, attrs, opset=opset, symbolic=symbolic)
 
 
+@pytest.mark.parametrize(("axis", "opset"), [(1, 13), (0, 11)])
+def test_the_largest_of_nothing(axis: int, opset: int) -> None:
+    run_node("Hardmax", [np.zeros((3, 0, 5), np.float32)], {"axis": axis}, opset=opset)
+
+
 @pytest.mark.parametrize("align", [0, 1])
 def test_sizes_known_at_conversion(align: int) -> None:
     run_node("AffineGrid", [THETA, np.array([2, 1, 5, 4])], {"align_corners": align}, opset=20, known=[1])

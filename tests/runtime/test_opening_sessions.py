@@ -27,6 +27,18 @@ def test_missing_file_and_wrong_file(tmp_path: Path) -> None:
     assert caught.value.code == "E40003"
 
 
+@pytest.mark.parametrize("name", ["pipe.om", "pipe", "bundle.om\0", "bundle.om\0.om"])
+def test_a_pipe_is_not_waited_for_and_a_zero_byte_ends_no_name(
+    name: str, bundle: bytes, tmp_path: Path
+) -> None:
+    (tmp_path / "bundle.om").write_bytes(bundle)
+    if name.startswith("pipe"):
+        os.mkfifo(tmp_path / name)
+    with pytest.raises(AscendError, match=r"regular file|zero byte") as caught:
+        ascend_ep.InferenceSession(f"{tmp_path}/{name}")
+    assert caught.value.code in ("E40002", "E10041")
+
+
 def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", code],

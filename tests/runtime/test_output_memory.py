@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ascend_ep.errors import AscendError
 from ascend_ep.runtime.output_memory import ALIGNMENT, KEPT, LEAST_BYTES, allocator
 
 FLOATS = LEAST_BYTES // 4
@@ -50,3 +51,10 @@ def test_memory_that_the_allocator_would_give_back_is_kept(size: int) -> None:
 def test_small_arrays_are_the_allocators() -> None:
     new = allocator((4, 4), np.dtype(np.float32))
     assert new().base is None
+
+
+@pytest.mark.parametrize("size", [2**44, 2**61])
+def test_memory_that_nobody_has_is_an_error(size: int) -> None:
+    with pytest.raises(AscendError, match="no memory for an output") as caught:
+        allocator((size,), np.dtype(np.float32))()
+    assert caught.value.code == "E40008"

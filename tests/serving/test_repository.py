@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import signal
 import subprocess
 import sys
@@ -145,6 +146,18 @@ def test_it_ends_at_once_while_a_model_is_converted(tmp_path: Path) -> None:
     assert time.monotonic() - began < 5
     assert server.returncode == 0, said
     assert not list(cache.iterdir()), "what was begun is left"
+
+
+def test_a_folder_that_cannot_be_listed_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def scandir(path: Path) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr("os.scandir", scandir)
+    with pytest.raises(AscendError, match="can't be read: Too many open files"):
+        Layout(tmp_path).names()
+    monkeypatch.undo()
+    with pytest.raises(AscendError, match="There is no folder"):
+        Layout(tmp_path / "absent").names()
 
 
 def test_reasons_have_no_places(tmp_path: Path) -> None:

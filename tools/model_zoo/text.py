@@ -183,4 +183,15 @@ MODELS = [
         {"input.0": (1, 7, 40)},
         {"input": tokens(2)},
     ),
+    *(
+        Model(
+            "pyfrspell==0.1.1",
+            f"pyfrspell/models/community/{name}.int8.onnx",
+            "8-bit words",
+            {"src_seq": (5, 9, 14), "tgt_seq": (1, 4, 8)},
+            {"src": tokens(30, 1), "tgt_in": tokens(30, 1)},
+            TOLERANCE_8_BIT,
+        )
+        for name in ("derive_form_model", "lemma_type_model")
+    ),
 ]

@@ -58,6 +58,9 @@ def lower_hardmax(node: NodeView, b: PlanBuilder) -> None:
     """1 at the first of the largest elements. Before opset 13 all axes from `axis` on are one."""
     source, target = needed(node.inputs, 0), needed(node.outputs, 0)
     x, axis = b.ref(source), axis_of(node, source.rank, -1 if node.version >= 13 else 1)
+    if 0 in source.dims:  # nothing is the largest of nothing
+        b.emit("copy", [x], [b.out(target)])
+        return
     if node.version < 13:
         x, axis = b.view(b.contiguous(x), [product(x.dims[:axis]), product(x.dims[axis:])]), 1
     places = b.temp(dtypes.INT64, [*x.dims[:axis], *x.dims[axis + 1 :]])

@@ -21,8 +21,10 @@ WITHOUT = {
     **dict.fromkeys(("TreeEnsemble", "TreeEnsembleRegressor"), STEP),
     **dict.fromkeys(("Binarizer", "Ceil", "Floor", "Hardmax", "Round", "Sign", "Ternarize"), STEP),
     **dict.fromkeys(("DynamicQuantizeLSTM", "DynamicQuantizeMatMul"), "it rounds what it takes"),
-    **dict.fromkeys(("Attention", "EmbedLayerNormalization", "FusedGemm", "FusedMatMul"), _CONTRIBUTED),
-    **dict.fromkeys(("GroupQueryAttention", "MultiHeadAttention", "RotaryEmbedding"), _CONTRIBUTED),
+    **dict.fromkeys(("Attention", "EmbedLayerNormalization", "FusedConv", "FusedGemm"), _CONTRIBUTED),
+    **dict.fromkeys(
+        ("FusedMatMul", "GroupQueryAttention", "MultiHeadAttention", "RotaryEmbedding"), _CONTRIBUTED
+    ),
     "onnxruntime's GatedRMSNorm": _CONTRIBUTED,
     **dict.fromkeys(("BitCast", "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor"), _BITS),
     **dict.fromkeys(("And", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less"), _TRUTHS),

@@ -42,6 +42,10 @@ FAMILIES = (
 )  # fmt: skip
 
 
+#: Of operators whose definitions have no words for their shapes.
+_CONTRIBUTED: dict[str, Rule] = {"FusedConv": conv.infer_conv}
+
+
 def rule_of(domain: str, op_type: str) -> Rule | None:
     """The rule of an operator, or None where ONNX's own inference has to do."""
-    return {"": RULES, "ai.onnx.ml": TABLE_RULES}.get(domain, {}).get(op_type)
+    return {"": RULES, "ai.onnx.ml": TABLE_RULES, "com.microsoft": _CONTRIBUTED}.get(domain, {}).get(op_type)

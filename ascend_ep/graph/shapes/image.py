@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -39,6 +40,8 @@ def infer_resize(call: Call) -> Fact:
         return unknown_at(call, dims, axes)
     if len(scales) != len(axes):
         call.fail(f"{len(scales)} scales for {len(axes)} axes")
+    if not all(math.isfinite(s) and s > 0 for s in scales.tolist()):
+        call.fail("a scale is no positive number")
     for axis, scale in zip(axes, scales.tolist(), strict=True):
         dim = dims[axis]
         if isinstance(dim, int):

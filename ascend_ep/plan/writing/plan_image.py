@@ -131,7 +131,10 @@ class PlanImage:
 
     def _structs(self, ctype: str, records: Iterable[dict[str, Any]]) -> tuple[int, bytes]:
         rows = list(records)
-        array = ffi.new(f"{ctype}[]", rows)
+        try:
+            array = ffi.new(f"{ctype}[]", rows)
+        except OverflowError as error:
+            raise AscendError("E40008", "a number of the model's sizes is beyond 64 bits") from error
         return ffi.sizeof(ctype), bytes(ffi.buffer(array)) if rows else b""
 
     def _symbol(self, name: str) -> dict[str, Any]:

@@ -77,7 +77,7 @@ class Router:
         handler = methods.get(request.method) or (methods.get("GET") if request.method == "HEAD" else None)
         if handler is None:
             allowed = ", ".join(sorted(methods))
-            refusal = refused(AscendError("E50014", request.method[:20], allowed))
+            refusal = refused(AscendError("E50014", request.method[:20], f" {allowed} is."))
             send(Response(refusal.status, [("allow", allowed)], refusal.body))
             return
         handler(request, names, send)

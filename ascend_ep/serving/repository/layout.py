@@ -39,14 +39,17 @@ class Layout:
         self.only = only
 
     def names(self) -> list[str]:
-        """The models there are. Raises AscendError E50021 when the folder can't be listed."""
+        """The models there are. Raises AscendError E50021 when there is no folder, E50052 when it can't be
+        listed."""
         if self.only:
             return [self.only]
         try:
             with os.scandir(self.root) as entries:
                 return sorted(e.name for e in entries if is_name(e.name) and e.is_dir())
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             raise AscendError("E50021", self.root) from None
+        except OSError as error:
+            raise AscendError("E50052", self.root, error.strerror) from None
 
     def model(self, name: str) -> Path:
         return self.root if self.only else self.root / name
