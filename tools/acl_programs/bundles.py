@@ -79,7 +79,7 @@ def _convert(program: Program, options: dict[str, str], environment: dict[str, s
     given = {k: v for k, v in options.items() if k not in DROPPED}
     given |= {"soc_version": _chip(options.get("soc_version", "")), "precision_mode_v2": "origin"}
     given.pop("precision_mode", None)
-    if given.get("input_format") == "NHWC":
+    if given.get("input_format") in ("NHWC", "NDHWC"):
         given["input_format"] = "ND"  # what atc takes for ONNX
     text = ""
     if "insert_op_conf" in options:
