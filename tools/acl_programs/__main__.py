@@ -104,6 +104,7 @@ def environment(folder: Path, prefix: Path | None, modules: str) -> dict[str, st
         made["CMAKE_PREFIX_PATH"] = os.pathsep.join(
             filter(None, [made.get("CMAKE_PREFIX_PATH", ""), str(usr)])
         )
+        made.setdefault("THIRDPART_PATH", str(usr))  # where acllite is, unless the repository has its own
         if (usr / "bin" / "protoc").exists():  # that of its libraries, whatever else is on the path
             made["PROTOC"] = str(usr / "bin" / "protoc")
     if modules:
