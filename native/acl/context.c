@@ -173,6 +173,7 @@ void asc_acl_context_free(asc_acl_context *context) {
         for (stream = all.streams; stream && stream->context != context->handle;) stream = stream->next;
         pthread_mutex_unlock(&all.lock);
         if (!stream) break;
+        if (!stream->is_default) asc_handle_report(stream->handle);
         asc_stream_free(stream, false);
     }
     free(context);

@@ -105,6 +105,10 @@ def environment(folder: Path, prefix: Path | None, modules: str) -> dict[str, st
             filter(None, [made.get("CMAKE_PREFIX_PATH", ""), str(usr)])
         )
         made.setdefault("THIRDPART_PATH", str(usr))  # where acllite is, unless the repository has its own
+        for name in ("include", "lib"):
+            (folder / "thirdpart").mkdir(exist_ok=True)
+            if not (folder / "thirdpart" / name).exists():
+                (folder / "thirdpart" / name).symlink_to(usr / name)
         if (usr / "bin" / "protoc").exists():  # that of its libraries, whatever else is on the path
             made["PROTOC"] = str(usr / "bin" / "protoc")
     if modules:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from acl_programs import inputs, libraries, modules
 from acl_programs.bundles import Bundle, NoBundle, convert_all
-from acl_programs.programs import ABSENT, Program, code_of, run_command
+from acl_programs.programs import ABSENT, Program, code_of, pages, run_command
 from acl_programs.reference import Comparison, compare, printed
 
 HERE = Path(__file__).parent
@@ -145,9 +145,9 @@ def _ran(
 
 
 def build(program: Program, environment: dict[str, str]) -> str:
-    """By cmake in build/intermediates/host, as pages of samples have it, or by make: "" or what is wrong."""
+    """By cmake, or by make: "" or what is wrong."""
     if (program.sources / "CMakeLists.txt").exists():
-        folder = program.root / "build" / "intermediates" / "host"
+        folder = build_folder(program)
         folder.mkdir(parents=True, exist_ok=True)
         (program.root / "out").mkdir(exist_ok=True)
         for left in program.root.rglob("CMakeCache.txt"):  # committed; it names folders of its author
@@ -172,6 +172,14 @@ def build(program: Program, environment: dict[str, str]) -> str:
         if done.returncode:
             return _build_failure(program, done.stdout + done.stderr)
     return ""
+
+
+def build_folder(program: Program) -> Path:
+    """As its page, scripts and build file have it: binaries and models lie beside it."""
+    files = [program.sources / "CMakeLists.txt", *program.root.rglob("*.sh")]
+    said = pages(program.root) + "".join(f.read_text(errors="replace") for f in files if f.is_file())
+    deep = "intermediates" in said or "../../../" in said
+    return program.root / "build" / "intermediates" / "host" if deep else program.root / "build"
 
 
 def _build_failure(program: Program, text: str) -> str:
@@ -224,12 +232,17 @@ def run(program: Program, environment: dict[str, str], record: Path) -> tuple[in
 
 
 def _binary(program: Program) -> Path | None:
-    for folder in ("out", "run/out", "output", ".", "build/intermediates/host"):
-        for file in sorted((program.root / folder).glob("*")):
-            runs = file.is_file() and os.access(file, os.X_OK) and ".so" not in file.name
-            if runs and file.read_bytes()[:4] == b"\x7fELF":
-                return file
-    return None
+    usual = ("out", "run/out", "output", ".", "build", "build/intermediates/host")
+    files = [f for folder in usual for f in sorted((program.root / folder).glob("*"))]
+    files += sorted(program.root.rglob("*"))
+    return next((f for f in files if "CMakeFiles" not in f.parts and _is_binary(f)), None)
+
+
+def _is_binary(file: Path) -> bool:
+    if not file.is_file() or not os.access(file, os.X_OK) or ".so" in file.name:
+        return False
+    with file.open("rb") as opened:
+        return opened.read(4) == b"\x7fELF"
 
 
 def preloaded(source: str, environment: dict[str, str], folder: Path) -> Path:
