@@ -239,10 +239,17 @@ def _binary(program: Program) -> Path | None:
 
 
 def _is_binary(file: Path) -> bool:
+    """A program for this machine; repositories hold some for others."""
     if not file.is_file() or not os.access(file, os.X_OK) or ".so" in file.name:
         return False
+    return _machine(file) == _machine(Path(sys.executable))
+
+
+def _machine(file: Path) -> bytes:
+    """What an ELF file is for; empty for any other."""
     with file.open("rb") as opened:
-        return opened.read(4) == b"\x7fELF"
+        head = opened.read(20)
+    return head[18:] if head.startswith(b"\x7fELF") else b""
 
 
 def preloaded(source: str, environment: dict[str, str], folder: Path) -> Path:
@@ -267,6 +274,9 @@ def _first_failure(text: str, status: int) -> str:
     lines = [line.strip() for line in text.splitlines() if _FAILED.search(line)]
     if "Traceback" in text:
         lines = [_last_exception(text)]
+    refused = re.search(r"^\S+: error: (.*)", text, re.MULTILINE)  # argparse's
+    if refused and not lines:
+        lines = [refused.group(1)]
     said = lines[0][:150] if lines else f"status {status}" if status >= 0 else ""
     ended = -status if status < 0 else status - 128 if 128 < status < 160 else 0  # a shell adds 128
     if ended in set(signal.Signals):
@@ -277,7 +287,7 @@ def _first_failure(text: str, status: int) -> str:
 def _last_exception(text: str) -> str:
     """The line after the last traceback's frames; what a program says on its way out follows it."""
     after = text.rpartition("Traceback")[2].splitlines()[1:]
-    return next((line.strip() for line in after if line and not line.startswith(" ")), after[-1].strip())
+    return next((line.strip() for line in after if line and not line.startswith(" ")), "Traceback")
 
 
 def missing_files(root: Path, record: Path) -> str:
