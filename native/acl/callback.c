@@ -117,8 +117,8 @@ static aclError run_call(void *argument) {
     return ACL_SUCCESS;
 }
 
-aclError aclrtLaunchCallback(aclrtCallback fn, void *userData, aclrtCallbackBlockType blockType, aclrtStream stream) {
-    ASC_ENTER();
+static aclError launch_callback(aclrtCallback fn, void *userData, aclrtCallbackBlockType blockType,
+                                aclrtStream stream) {
     ASC_NEED(fn);
     if (blockType != ACL_CALLBACK_BLOCK && blockType != ACL_CALLBACK_NO_BLOCK)
         return asc_acl_fail(ACL_ERROR_INVALID_PARAM,
@@ -134,6 +134,11 @@ aclError aclrtLaunchCallback(aclrtCallback fn, void *userData, aclrtCallbackBloc
     *c = (call){
         .function = fn, .data = userData, .thread = found->subscriber, .blocks = blockType == ACL_CALLBACK_BLOCK};
     return asc_stream_push(found, run_call, free, c);
+}
+
+aclError aclrtLaunchCallback(aclrtCallback fn, void *userData, aclrtCallbackBlockType blockType, aclrtStream stream) {
+    ASC_ENTER();
+    return asc_stream_launched(stream, launch_callback(fn, userData, blockType, stream));
 }
 
 /* The next call of the thread, taken off the list; NULL: none. Holds the lock. */
@@ -206,8 +211,7 @@ static aclError run_host_call(void *argument) {
     return ACL_SUCCESS;
 }
 
-aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args) {
-    ASC_ENTER();
+static aclError launch_host_call(aclrtStream stream, aclrtHostFunc fn, void *args) {
     ASC_NEED(fn);
     asc_stream *found = NULL;
     aclError code = asc_stream_get(stream, &found);
@@ -216,4 +220,9 @@ aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args) {
     if (!c) return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left");
     *c = (host_call){fn, args};
     return asc_stream_push(found, run_host_call, free, c);
+}
+
+aclError aclrtLaunchHostFunc(aclrtStream stream, aclrtHostFunc fn, void *args) {
+    ASC_ENTER();
+    return asc_stream_launched(stream, launch_host_call(stream, fn, args));
 }

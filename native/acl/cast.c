@@ -67,5 +67,5 @@ aclError aclopCast(const aclTensorDesc *srcDesc, const aclDataBuffer *srcBuffer,
     *c = (cast){source, target, asc_desc_elements(from), from->type, to->type};
     asc_memory_pin(source, false);
     asc_memory_pin(target, true);
-    return asc_stream_push(found, run_cast, end_cast, c);
+    return asc_stream_launched(stream, asc_stream_push(found, run_cast, end_cast, c));
 }

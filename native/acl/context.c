@@ -104,14 +104,15 @@ aclError asc_stream_launched(aclrtStream handle, aclError code) {
     return code;
 }
 
-/* A stream of the device, and context, that isn't idle; the default one first. NULL: there is none. */
+/* A stream of the device, and context, that isn't idle; the default one first. NULL: there is none. Retained, since
+ * another thread may destroy its stream. */
 static asc_queue *busy(int32_t device, aclrtContext context) {
     asc_queue *found = NULL;
     pthread_mutex_lock(&all.lock);
     for (asc_stream *s = all.streams; s && !found; s = s->next)
         if (s->device == device && (!context || s->context == context) && !asc_queue_is_own(s->queue) &&
             !asc_queue_idle(s->queue))
-            found = s->queue;
+            asc_queue_retain(found = s->queue);
     pthread_mutex_unlock(&all.lock);
     return found;
 }
@@ -135,6 +136,7 @@ aclError asc_streams_wait(int32_t device, aclrtContext context, int32_t timeout)
     asc_queue *queue;
     while ((queue = busy(device, context)) != NULL) {
         aclError code = asc_queue_wait(queue, timeout);
+        asc_queue_release(queue);
         if (code != ACL_SUCCESS) return code;
     }
     return failure_of(device, context);
@@ -171,6 +173,7 @@ void asc_acl_context_free(asc_acl_context *context) {
         for (stream = all.streams; stream && stream->context != context->handle;) stream = stream->next;
         pthread_mutex_unlock(&all.lock);
         if (!stream) break;
+        if (!stream->is_default) asc_handle_report(stream->handle);
         asc_stream_free(stream, false);
     }
     free(context);

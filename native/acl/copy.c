@@ -321,12 +321,16 @@ aclError aclrtMemsetAsync(void *devPtr, size_t maxCount, int32_t value, size_t c
     return asc_stream_launched(stream, later(check_set(devPtr, maxCount, value, count, &c), &c, stream));
 }
 
-aclError aclrtCmoAsync(void *src, size_t size, aclrtCmoType cmoType, aclrtStream stream) {
-    ASC_ENTER();
+static aclError check_cmo(const void *src, size_t size, aclrtCmoType cmoType, aclrtStream stream) {
     ASC_NEED(src);
     asc_stream *found = NULL;
     if (cmoType < ACL_RT_CMO_TYPE_PREFETCH || cmoType > ACL_RT_CMO_TYPE_INVALID)
         return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "cmoType is %d, no aclrtCmoType", (int)cmoType);
     aclError code = asc_memory_check(src, size, ASC_PLACE_DEVICE, "src");
     return code == ACL_SUCCESS ? asc_stream_get(stream, &found) : code; /* caches look after themselves */
+}
+
+aclError aclrtCmoAsync(void *src, size_t size, aclrtCmoType cmoType, aclrtStream stream) {
+    ASC_ENTER();
+    return asc_stream_launched(stream, check_cmo(src, size, cmoType, stream));
 }

@@ -155,11 +155,17 @@ aclError asc_handle_fail(aclError code, asc_kind kind, const void *handle, const
     return asc_acl_fail(code, "%s (%p) was destroyed before", name, handle);
 }
 
+static void report(const slot *s) {
+    unsigned kind = atomic_load(&s->tag) & 255;
+    if (kind != ASC_KIND_NONE && s->made.function) asc_report(s->made, "%s made here was never destroyed", names[kind]);
+}
+
+void asc_handle_report(const void *handle) {
+    uint64_t use = 0;
+    const slot *s = slot_of(handle, &use);
+    if (s) report(s);
+}
+
 void asc_handle_report_left(void) {
-    for (uint32_t i = 1; i <= table.used; i++) {
-        slot *s = slot_at(i);
-        unsigned kind = atomic_load(&s->tag) & 255;
-        if (kind != ASC_KIND_NONE && s->made.function)
-            asc_report(s->made, "%s made here was never destroyed", names[kind]);
-    }
+    for (uint32_t i = 1; i <= table.used; i++) report(slot_at(i));
 }

@@ -58,5 +58,7 @@ void *asc_handle_take(asc_kind kind, const void *handle);
 aclError asc_handle_fail(aclError code, asc_kind kind, const void *handle, const char *name);
 /* In checking mode, one line for each handle that still lives. */
 void asc_handle_report_left(void);
+/* The same of one that goes with what holds it. */
+void asc_handle_report(const void *handle);
 
 #endif

@@ -94,8 +94,7 @@ static void end_record(void *argument) {
     release(argument);
 }
 
-aclError aclrtRecordNotify(aclrtNotify notify, aclrtStream stream) {
-    ASC_ENTER();
+static aclError push_record(aclrtNotify notify, aclrtStream stream) {
     notification *n;
     asc_stream *target = NULL;
     aclError code = get(notify, &n);
@@ -103,6 +102,11 @@ aclError aclrtRecordNotify(aclrtNotify notify, aclrtStream stream) {
     if (code != ACL_SUCCESS) return code;
     retain(n);
     return asc_stream_push(target, run_record, end_record, n);
+}
+
+aclError aclrtRecordNotify(aclrtNotify notify, aclrtStream stream) {
+    ASC_ENTER();
+    return asc_stream_launched(stream, push_record(notify, stream));
 }
 
 static aclError run_wait(void *argument) {
@@ -129,8 +133,7 @@ static void end_wait(void *argument) {
     free(s);
 }
 
-aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream, uint32_t timeout) {
-    ASC_ENTER();
+static aclError push_wait(aclrtNotify notify, aclrtStream stream, uint32_t timeout) {
     notification *n;
     asc_stream *target = NULL;
     aclError code = get(notify, &n);
@@ -141,4 +144,9 @@ aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream, uint32_
     retain(n);
     *s = (wait_step){n, timeout};
     return asc_stream_push(target, run_wait, end_wait, s);
+}
+
+aclError aclrtWaitAndResetNotify(aclrtNotify notify, aclrtStream stream, uint32_t timeout) {
+    ASC_ENTER();
+    return asc_stream_launched(stream, push_wait(notify, stream, timeout));
 }

@@ -29,6 +29,8 @@ struct asc_queue {
     pthread_cond_t more, done;
     pthread_t thread;
     bool started, ending, stops;
+    bool left; /* to its own thread, which lets go of it at the end */
+    uint32_t uses;
     piece *first, *last;
     uint64_t pushed, finished;
     aclError code; /* the first failure since the last wait */
@@ -42,7 +44,25 @@ asc_queue *asc_queue_new(void) {
     pthread_mutex_init(&queue->lock, NULL);
     pthread_cond_init(&queue->more, NULL);
     asc_deadline_condition(&queue->done);
+    queue->uses = 1;
     return queue;
+}
+
+void asc_queue_retain(asc_queue *queue) {
+    pthread_mutex_lock(&queue->lock);
+    queue->uses++;
+    pthread_mutex_unlock(&queue->lock);
+}
+
+void asc_queue_release(asc_queue *queue) {
+    pthread_mutex_lock(&queue->lock);
+    bool last = --queue->uses == 0;
+    pthread_mutex_unlock(&queue->lock);
+    if (!last) return;
+    pthread_mutex_destroy(&queue->lock);
+    pthread_cond_destroy(&queue->more);
+    pthread_cond_destroy(&queue->done);
+    free(queue);
 }
 
 static void finish(asc_queue *queue, const asc_work *work, aclError code) {
@@ -77,7 +97,9 @@ static void *loop(void *argument) {
         if (!queue->first) break;
         do_one(queue);
     }
+    bool left = queue->left;
     pthread_mutex_unlock(&queue->lock);
+    if (left) asc_queue_release(queue);
     return NULL;
 }
 
@@ -200,17 +222,16 @@ void asc_queue_free(asc_queue *queue, bool drop) {
     pthread_mutex_lock(&queue->lock);
     queue->ending = true;
     bool started = queue->started;
+    queue->left = started && pthread_equal(queue->thread, pthread_self()); /* a callback destroys its own stream */
+    bool left = queue->left;
     pthread_cond_signal(&queue->more);
     pthread_mutex_unlock(&queue->lock);
-    if (started && pthread_equal(queue->thread, pthread_self()))
-        pthread_detach(queue->thread); /* a callback destroys its own stream: the queue is left to it */
-    else {
-        if (started) pthread_join(queue->thread, NULL);
-        pthread_mutex_destroy(&queue->lock);
-        pthread_cond_destroy(&queue->more);
-        pthread_cond_destroy(&queue->done);
-        free(queue);
+    if (left) {
+        pthread_detach(queue->thread);
+        return;
     }
+    if (started) pthread_join(queue->thread, NULL);
+    asc_queue_release(queue);
 }
 
 bool asc_queue_is_own(asc_queue *queue) {

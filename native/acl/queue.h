@@ -35,6 +35,9 @@ void asc_queue_refuse(asc_queue *queue, aclError code);
 void asc_queue_stop_on_failure(asc_queue *queue, bool stop);
 /* Drops what has not begun. */
 void asc_queue_drop(asc_queue *queue);
+/* Of a thread that waits: the queue lives until it lets go, though another thread ends it meanwhile. */
+void asc_queue_retain(asc_queue *queue);
+void asc_queue_release(asc_queue *queue);
 /* Ends the queue, after the work is done, or dropped. */
 void asc_queue_free(asc_queue *queue, bool drop);
 /* Whether this thread is the queue's own. */

@@ -102,14 +102,16 @@ aclError acldvppVpcResizeAsync(acldvppChannelDesc *channelDesc, acldvppPicDesc *
     bool nearest = false;
     aclError code = asc_channel_check(channelDesc);
     if (code == ACL_SUCCESS) code = asc_resize_way(resizeConfig, &nearest);
-    return code == ACL_SUCCESS ? push(inputDesc, outputDesc, NULL, false, NULL, false, nearest, stream) : code;
+    return asc_stream_launched(
+        stream, code == ACL_SUCCESS ? push(inputDesc, outputDesc, NULL, false, NULL, false, nearest, stream) : code);
 }
 
 aclError acldvppVpcCropAsync(acldvppChannelDesc *channelDesc, acldvppPicDesc *inputDesc, acldvppPicDesc *outputDesc,
                              acldvppRoiConfig *cropArea, aclrtStream stream) {
     ASC_ENTER();
     aclError code = asc_channel_check(channelDesc);
-    return code == ACL_SUCCESS ? push(inputDesc, outputDesc, cropArea, true, NULL, false, false, stream) : code;
+    return asc_stream_launched(
+        stream, code == ACL_SUCCESS ? push(inputDesc, outputDesc, cropArea, true, NULL, false, false, stream) : code);
 }
 
 aclError acldvppVpcCropResizeAsync(acldvppChannelDesc *channelDesc, acldvppPicDesc *inputDesc,
@@ -119,7 +121,8 @@ aclError acldvppVpcCropResizeAsync(acldvppChannelDesc *channelDesc, acldvppPicDe
     bool nearest = false;
     aclError code = asc_channel_check(channelDesc);
     if (code == ACL_SUCCESS) code = asc_resize_way(resizeConfig, &nearest);
-    return code == ACL_SUCCESS ? push(inputDesc, outputDesc, cropArea, true, NULL, false, nearest, stream) : code;
+    return asc_stream_launched(
+        stream, code == ACL_SUCCESS ? push(inputDesc, outputDesc, cropArea, true, NULL, false, nearest, stream) : code);
 }
 
 aclError acldvppVpcCropAndPasteAsync(acldvppChannelDesc *channelDesc, acldvppPicDesc *inputDesc,
@@ -127,7 +130,9 @@ aclError acldvppVpcCropAndPasteAsync(acldvppChannelDesc *channelDesc, acldvppPic
                                      acldvppRoiConfig *pasteArea, aclrtStream stream) {
     ASC_ENTER();
     aclError code = asc_channel_check(channelDesc);
-    return code == ACL_SUCCESS ? push(inputDesc, outputDesc, cropArea, true, pasteArea, true, false, stream) : code;
+    return asc_stream_launched(stream, code == ACL_SUCCESS
+                                           ? push(inputDesc, outputDesc, cropArea, true, pasteArea, true, false, stream)
+                                           : code);
 }
 
 aclError acldvppVpcCropResizePasteAsync(acldvppChannelDesc *channelDesc, acldvppPicDesc *inputDesc,
@@ -138,12 +143,13 @@ aclError acldvppVpcCropResizePasteAsync(acldvppChannelDesc *channelDesc, acldvpp
     bool nearest = false;
     aclError code = asc_channel_check(channelDesc);
     if (code == ACL_SUCCESS) code = asc_resize_way(resizeConfig, &nearest);
-    return code == ACL_SUCCESS ? push(inputDesc, outputDesc, cropArea, true, pasteArea, true, nearest, stream) : code;
+    return asc_stream_launched(
+        stream,
+        code == ACL_SUCCESS ? push(inputDesc, outputDesc, cropArea, true, pasteArea, true, nearest, stream) : code);
 }
 
-aclError acldvppVpcConvertColorAsync(acldvppChannelDesc *channelDesc, acldvppPicDesc *inputDesc,
-                                     acldvppPicDesc *outputDesc, aclrtStream stream) {
-    ASC_ENTER();
+static aclError push_colours(acldvppChannelDesc *channelDesc, acldvppPicDesc *inputDesc, acldvppPicDesc *outputDesc,
+                             aclrtStream stream) {
     aclError code = asc_channel_check(channelDesc);
     if (code != ACL_SUCCESS) return code;
     const asc_picture *from = asc_picture_get(inputDesc, "inputDesc");
@@ -154,6 +160,12 @@ aclError acldvppVpcConvertColorAsync(acldvppChannelDesc *channelDesc, acldvppPic
                             "inputDesc has %u by %u pixels and outputDesc %u by %u; they must be the same", from->width,
                             from->height, to->width, to->height);
     return push(inputDesc, outputDesc, NULL, false, NULL, false, false, stream);
+}
+
+aclError acldvppVpcConvertColorAsync(acldvppChannelDesc *channelDesc, acldvppPicDesc *inputDesc,
+                                     acldvppPicDesc *outputDesc, aclrtStream stream) {
+    ASC_ENTER();
+    return asc_stream_launched(stream, push_colours(channelDesc, inputDesc, outputDesc, stream));
 }
 
 /* ---- several pictures: those of each source, one after another -------------------------------------------- */
@@ -182,8 +194,8 @@ aclError acldvppVpcBatchCropAsync(acldvppChannelDesc *channelDesc, acldvppBatchP
                                   uint32_t *roiNums, uint32_t size, acldvppBatchPicDesc *dstBatchPicDescs,
                                   acldvppRoiConfig *cropAreas[], aclrtStream stream) {
     ASC_ENTER();
-    return push_all(channelDesc, srcBatchPicDescs, roiNums, size, dstBatchPicDescs, cropAreas, NULL, false, false,
-                    stream);
+    return asc_stream_launched(stream, push_all(channelDesc, srcBatchPicDescs, roiNums, size, dstBatchPicDescs,
+                                                cropAreas, NULL, false, false, stream));
 }
 
 aclError acldvppVpcBatchCropResizeAsync(acldvppChannelDesc *channelDesc, acldvppBatchPicDesc *srcBatchPicDescs,
@@ -193,9 +205,9 @@ aclError acldvppVpcBatchCropResizeAsync(acldvppChannelDesc *channelDesc, acldvpp
     ASC_ENTER();
     bool nearest = false;
     aclError code = asc_resize_way(resizeConfig, &nearest);
-    if (code != ACL_SUCCESS) return code;
-    return push_all(channelDesc, srcBatchPicDescs, roiNums, size, dstBatchPicDescs, cropAreas, NULL, false, nearest,
-                    stream);
+    if (code != ACL_SUCCESS) return asc_stream_launched(stream, code);
+    return asc_stream_launched(stream, push_all(channelDesc, srcBatchPicDescs, roiNums, size, dstBatchPicDescs,
+                                                cropAreas, NULL, false, nearest, stream));
 }
 
 aclError acldvppVpcBatchCropAndPasteAsync(acldvppChannelDesc *channelDesc, acldvppBatchPicDesc *srcBatchPicDescs,
@@ -203,8 +215,8 @@ aclError acldvppVpcBatchCropAndPasteAsync(acldvppChannelDesc *channelDesc, acldv
                                           acldvppRoiConfig *cropAreas[], acldvppRoiConfig *pasteAreas[],
                                           aclrtStream stream) {
     ASC_ENTER();
-    return push_all(channelDesc, srcBatchPicDescs, roiNums, size, dstBatchPicDescs, cropAreas, pasteAreas, true, false,
-                    stream);
+    return asc_stream_launched(stream, push_all(channelDesc, srcBatchPicDescs, roiNums, size, dstBatchPicDescs,
+                                                cropAreas, pasteAreas, true, false, stream));
 }
 
 aclError acldvppVpcBatchCropResizePasteAsync(acldvppChannelDesc *channelDesc, acldvppBatchPicDesc *srcBatchPicDescs,
@@ -214,7 +226,7 @@ aclError acldvppVpcBatchCropResizePasteAsync(acldvppChannelDesc *channelDesc, ac
     ASC_ENTER();
     bool nearest = false;
     aclError code = asc_resize_way(resizeConfig, &nearest);
-    if (code != ACL_SUCCESS) return code;
-    return push_all(channelDesc, srcBatchPicDescs, roiNums, size, dstBatchPicDescs, cropAreas, pasteAreas, true,
-                    nearest, stream);
+    if (code != ACL_SUCCESS) return asc_stream_launched(stream, code);
+    return asc_stream_launched(stream, push_all(channelDesc, srcBatchPicDescs, roiNums, size, dstBatchPicDescs,
+                                                cropAreas, pasteAreas, true, nearest, stream));
 }

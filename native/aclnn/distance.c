@@ -64,22 +64,55 @@ void asc_op_inverse(asc_run *run) {
     asc_put(run, 1, made);
 }
 
+/* The norm of order p over the axes. */
+static tensor norm_over(asc_run *run, tensor x, double p, int n, const int64_t *axes) {
+    if (isinf(p)) return asc_reduce_axes(run, ASC_REDUCE_MAX, ASC_COMPUTE(run, ASC_FLOAT32, "abs(a)", x), n, axes);
+    tensor powers = p == 0 ? ASC_COMPUTE(run, ASC_FLOAT32, "a != 0", x)
+                           : ASC_COMPUTE_WITH(run, ASC_FLOAT32, "pow(abs(a), p)", p, x);
+    tensor sum = asc_reduce_axes(run, ASC_REDUCE_SUM, powers, n, axes);
+    return p == 0 ? sum : ASC_COMPUTE_WITH(run, ASC_FLOAT32, "pow(a, p)", 1 / p, sum);
+}
+
 /* x1, x2, p, mode, out: between all rows of each batch. */
 void asc_op_distances(asc_run *run) {
     tensor a = asc_in(run, 0), b = asc_in(run, 1);
-    double p = asc_float(run, 2);
     int64_t last = a.rank;
     ASC_STOP_UNLESS(run, a.rank >= 2 && b.rank >= 2 && a.rank < ASC_MAX_RANK && b.rank < ASC_MAX_RANK,
                     "distances are of rows");
-    tensor d = ASC_COMPUTE(run, ASC_FLOAT32, "abs(a - b)", asc_unsqueeze(a, a.rank - 1), asc_unsqueeze(b, b.rank - 2));
-    if (isinf(p)) {
-        asc_put(run, 4, asc_reduce_axes(run, ASC_REDUCE_MAX, d, 1, &last));
-        return;
+    tensor d = ASC_COMPUTE(run, ASC_FLOAT32, "a - b", asc_unsqueeze(a, a.rank - 1), asc_unsqueeze(b, b.rank - 2));
+    asc_put(run, 4, norm_over(run, d, asc_float(run, 2), 1, &last));
+}
+
+/* self, p, out: between each row and those behind it. */
+void asc_op_pair_distances(asc_run *run) {
+    tensor x = asc_f32(run, 0);
+    ASC_STOP_UNLESS(run, x.rank == 2, "distances are of rows, and self has %d axes", x.rank);
+    int64_t n = x.dims[0], pairs = n * (n - 1) / 2, at = 0, last = 1;
+    ASC_STOP_UNLESS(run, asc_elements(asc_in(run, 2)) == pairs, "%lld rows have %lld pairs", (long long)n,
+                    (long long)pairs);
+    tensor made = asc_new(run, ASC_FLOAT32, 1, &pairs);
+    for (int64_t i = 0; i + 1 < n; i++) {
+        tensor rest = asc_narrow(x, 0, i + 1, n - i - 1), row = asc_narrow(x, 0, i, 1);
+        tensor d = norm_over(run, ASC_COMPUTE(run, ASC_FLOAT32, "a - b", rest, row), asc_float(run, 1), 1, &last);
+        memcpy((float *)made.data + at, d.data, (size_t)(n - i - 1) * sizeof(float));
+        at += n - i - 1;
     }
-    tensor powers =
-        p == 0 ? ASC_COMPUTE(run, ASC_FLOAT32, "a != 0", d) : ASC_COMPUTE_WITH(run, ASC_FLOAT32, "pow(a, p)", p, d);
-    tensor sum = asc_reduce_axes(run, ASC_REDUCE_SUM, powers, 1, &last);
-    asc_put(run, 4, p == 0 ? sum : ASC_COMPUTE_WITH(run, ASC_FLOAT32, "pow(a, p)", 1 / p, sum));
+    asc_put(run, 2, made);
+}
+
+/* self, p, dim, maxNorm, and out at `out`: each part along the axis, no longer than maxNorm. */
+void asc_op_renorm(asc_run *run, int out) {
+    tensor x = asc_in(run, 0);
+    int64_t axis = asc_axis(run, asc_int(run, 2), x.rank), axes[ASC_MAX_RANK];
+    int n = 0;
+    ASC_STOP_UNLESS(run, x.rank >= 2 && asc_float(run, 1) > 0 && asc_float(run, 3) >= 0,
+                    "self has %d axes, p is %g and maxNorm %g", x.rank, asc_float(run, 1), asc_float(run, 3));
+    for (int64_t i = 0; i < x.rank; i++)
+        if (i != axis) axes[n++] = i;
+    if (!asc_elements(x)) return;
+    tensor norm = norm_over(run, x, asc_float(run, 1), n, axes);
+    asc_put(run, out,
+            ASC_COMPUTE_WITH(run, ASC_FLOAT32, "b > p ? a * (p / (b + 1e-7)) : a", asc_float(run, 3), x, norm));
 }
 
 /* self, weights, minlength, out. */

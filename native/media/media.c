@@ -108,9 +108,8 @@ static aclError push_decode(const void *data, uint32_t size, const asc_picture *
     return asc_stream_push(target, run_decode, end_decode, job);
 }
 
-aclError acldvppJpegDecodeAsync(acldvppChannelDesc *channelDesc, const void *data, uint32_t size,
-                                acldvppPicDesc *outputDesc, aclrtStream stream) {
-    ASC_ENTER();
+static aclError push_jpeg(acldvppChannelDesc *channelDesc, const void *data, uint32_t size, acldvppPicDesc *outputDesc,
+                          aclrtStream stream) {
     uint32_t width, height;
     int32_t components;
     aclError code = asc_channel_check(channelDesc);
@@ -133,9 +132,14 @@ aclError acldvppJpegDecodeAsync(acldvppChannelDesc *channelDesc, const void *dat
     return push_decode(data, size, &to, outputDesc, asc_jpeg_decode, stream);
 }
 
-aclError acldvppPngDecodeAsync(acldvppChannelDesc *channelDesc, const void *data, uint32_t size,
-                               acldvppPicDesc *outputDesc, aclrtStream stream) {
+aclError acldvppJpegDecodeAsync(acldvppChannelDesc *channelDesc, const void *data, uint32_t size,
+                                acldvppPicDesc *outputDesc, aclrtStream stream) {
     ASC_ENTER();
+    return asc_stream_launched(stream, push_jpeg(channelDesc, data, size, outputDesc, stream));
+}
+
+static aclError push_png(acldvppChannelDesc *channelDesc, const void *data, uint32_t size, acldvppPicDesc *outputDesc,
+                         aclrtStream stream) {
     uint32_t width, height;
     int32_t components;
     aclError code = asc_channel_check(channelDesc);
@@ -153,6 +157,12 @@ aclError acldvppPngDecodeAsync(acldvppChannelDesc *channelDesc, const void *data
     if (code != ACL_SUCCESS) return code;
     complete(&to, width, height, to.format == PIXEL_FORMAT_RGB_888 ? 3 : 4);
     return push_decode(data, size, &to, outputDesc, asc_png_decode, stream);
+}
+
+aclError acldvppPngDecodeAsync(acldvppChannelDesc *channelDesc, const void *data, uint32_t size,
+                               acldvppPicDesc *outputDesc, aclrtStream stream) {
+    ASC_ENTER();
+    return asc_stream_launched(stream, push_png(channelDesc, data, size, outputDesc, stream));
 }
 
 aclError acldvppPngGetImageInfo(const void *data, uint32_t dataSize, uint32_t *width, uint32_t *height,
@@ -229,9 +239,8 @@ aclError acldvppJpegPredictEncSize(const acldvppPicDesc *inputDesc, const acldvp
     return code;
 }
 
-aclError acldvppJpegEncodeAsync(acldvppChannelDesc *channelDesc, acldvppPicDesc *inputDesc, const void *data,
-                                uint32_t *size, acldvppJpegeConfig *config, aclrtStream stream) {
-    ASC_ENTER();
+static aclError push_encode(acldvppChannelDesc *channelDesc, acldvppPicDesc *inputDesc, const void *data,
+                            uint32_t *size, acldvppJpegeConfig *config, aclrtStream stream) {
     asc_picture from;
     uint32_t level;
     asc_stream *target = NULL;
@@ -253,4 +262,10 @@ aclError acldvppJpegEncodeAsync(acldvppChannelDesc *channelDesc, acldvppPicDesc 
     asc_memory_pin(from.data, false);
     asc_memory_pin(data, true);
     return asc_stream_push(target, run_encode, end_encode, job);
+}
+
+aclError acldvppJpegEncodeAsync(acldvppChannelDesc *channelDesc, acldvppPicDesc *inputDesc, const void *data,
+                                uint32_t *size, acldvppJpegeConfig *config, aclrtStream stream) {
+    ASC_ENTER();
+    return asc_stream_launched(stream, push_encode(channelDesc, inputDesc, data, size, config, stream));
 }

@@ -132,6 +132,8 @@ class Device:
             numbers = ((ctypes.c_bool if bools else ctypes.c_int64) * max(len(value), 1))(*value)
             maker = "aclCreateBoolArray" if bools else "aclCreateIntArray"
             return ctypes.c_void_p(getattr(self.acl, maker)(numbers, ctypes.c_uint64(len(value))))
+        if isinstance(value, ctypes.c_float):
+            return value
         if isinstance(value, str):
             return ctypes.c_char_p(value.encode())
         if isinstance(value, float):

@@ -64,3 +64,21 @@ def test_each_mistake_is_named(run: Runner, model: Path, number: int) -> None:
 def test_without_it_nothing_is_said(run: Runner, model: Path) -> None:
     done = run("wrong.c", 7, model, ASCEND_EP_ACL_CHECK="0")
     assert (done.status, done.err) == (0, "")
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_drawn_mistakes_are_named_and_nothing_else(run: Runner, model: Path, seed: int) -> None:
+    """Sizes, places, kinds of memory and the order are drawn; the source says what is wrong where."""
+    done = run("mistakes.c", seed, model, ASCEND_EP_ACL_CHECK="1")
+    assert done.status == 0, done.err
+    source = (HERE / "programs" / "mistakes.c").read_text().splitlines()
+    wanted = {
+        at: text for at, line in enumerate(source, 1) for text in re.findall(r"/\* SAYS (.*?) \*/", line)
+    }
+    said = {
+        int(at): text for at, text in re.findall(r"\[ACL CHECK\] \w+ at \S+mistakes\.c:(\d+): (.*)", done.err)
+    }
+    assert said.keys() == wanted.keys()
+    for at, text in wanted.items():
+        assert text in said[at], (at, said[at])
+    assert done.err.count("[ACL CHECK]") == len(wanted)

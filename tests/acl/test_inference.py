@@ -100,3 +100,13 @@ def test_streams_of_two_devices_take_turns(run: Runner) -> None:
 
 def test_freed_memory_is_kept_for_a_while(run: Runner) -> None:
     assert run("reuse.c").out == "0 1 0 0 107000\n"
+
+
+@pytest.mark.parametrize("check", ["0", "1"])
+def test_random_graphs_compute_what_their_order_says(run: Runner, convert: Convert, check: str) -> None:
+    """Streams of three contexts on two devices; tools/test_threads runs many more, under ThreadSanitizer."""
+    model = convert("m (int32[16] x) => (int32[16] y) <int32[1] five = {5}> { y = Add(x, five) }")
+    done = run("graphs.c", model, 1, 8, 200, 2, ASCEND_EP_DEVICES="2", ASCEND_EP_ACL_CHECK=check)
+    assert (done.status, done.out) == (0, "1600\n"), done.out
+    misuses = [line for line in done.err.splitlines() if "aclrtProcessReport" not in line]
+    assert misuses == []  # that one waits in vain, and for streams yet to come

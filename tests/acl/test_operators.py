@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -96,3 +97,13 @@ def test_a_failed_launch_is_told_to_those_who_wait(run: Runner, toolkit: Path, w
     done = run("refused.c", who, **env)
     assert done.status == 0, done.err
     assert done.out.splitlines() == REFUSED[who]
+
+
+def test_each_kind_of_launch_tells_its_failure(run: Runner) -> None:
+    done = run("refused.c", "kinds")
+    assert done.status == 0, done.err
+    for line in done.out.splitlines():
+        launched, waited, after = re.findall(r" (\d+)", line)
+        assert launched == waited != "0", line
+        assert after == "0", line
+    assert len(done.out.splitlines()) == 10

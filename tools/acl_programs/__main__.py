@@ -22,14 +22,6 @@ from ascend_ep.cli import toolkit
 #: What scripts of samples call to fetch what they lack.
 INSTALLERS = ("pip3", "pip", "wget", "sudo", "apt-get")
 
-#: Names of OpenCV 3 that OpenCV 4 dropped; samples were written for the former.
-OLD_NAMES = (
-    "LOAD_IMAGE_COLOR=1",
-    "LOAD_IMAGE_GRAYSCALE=0",
-    "LOAD_IMAGE_UNCHANGED=-1",
-    "IMWRITE_JPEG_QUALITY=1",
-)
-
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="tools/run_acl_programs", description=__doc__.splitlines()[0])
@@ -109,7 +101,14 @@ def environment(folder: Path, prefix: Path | None, modules: str) -> dict[str, st
             ("CPLUS_INCLUDE_PATH", headers),
         ):
             made[name] = os.pathsep.join([*filter(None, [made.get(name, "")]), *folders])
-        made["CXXFLAGS"] = " ".join(f"-DCV_{name}" for name in OLD_NAMES)
+        made["CMAKE_PREFIX_PATH"] = os.pathsep.join(
+            filter(None, [made.get("CMAKE_PREFIX_PATH", ""), str(usr)])
+        )
+        made.setdefault("THIRDPART_PATH", str(usr))  # where acllite is, unless the repository has its own
+        for name in ("include", "lib"):
+            (folder / "thirdpart").mkdir(exist_ok=True)
+            if not (folder / "thirdpart" / name).exists():
+                (folder / "thirdpart" / name).symlink_to(usr / name)
         if (usr / "bin" / "protoc").exists():  # that of its libraries, whatever else is on the path
             made["PROTOC"] = str(usr / "bin" / "protoc")
     if modules:

@@ -79,7 +79,7 @@ def _convert(program: Program, options: dict[str, str], environment: dict[str, s
     given = {k: v for k, v in options.items() if k not in DROPPED}
     given |= {"soc_version": _chip(options.get("soc_version", "")), "precision_mode_v2": "origin"}
     given.pop("precision_mode", None)
-    if given.get("input_format") == "NHWC":
+    if given.get("input_format") in ("NHWC", "NDHWC"):
         given["input_format"] = "ND"  # what atc takes for ONNX
     text = ""
     if "insert_op_conf" in options:
@@ -168,15 +168,15 @@ def _convert_operators(
 
 
 def _under_opened_names(program: Program, made: list[Bundle]) -> None:
-    """A bundle that the page converts may be opened by another name: the one of the sources is made too."""
+    """A bundle that the page converts may be opened by another name, or from another folder: the one of the
+    sources is made too."""
     opened = re.findall(r"[\"']([^\"'\s]*?)([\w.-]+\.om)[\"']", code_of(program))
-    for place, name in opened:
-        if not made or any(b.path.name == name for b in made):
-            continue
+    for place, name in opened if made else []:
         base = program.root / "out" / place if place.startswith("..") else program.root / place
         target = Path(os.path.normpath(base)) / name
-        likest = max(made, key=lambda b: _alike(b.path.stem, Path(name).stem))
-        if not target.exists() and _alike(likest.path.stem, Path(name).stem) > 2:
+        likest = max(made, key=lambda b: (b.path.name == name, _alike(b.path.stem, Path(name).stem)))
+        alike = likest.path.name == name or _alike(likest.path.stem, Path(name).stem) > 2
+        if alike and not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(likest.path, target)
 

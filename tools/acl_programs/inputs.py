@@ -17,6 +17,8 @@ from acl_programs.programs import Program, code_of, pages
 
 _NAMED = re.compile(r"([\w.-]+\.(?:jpe?g|png|bmp|yuv|JPEG|rgb))\b")
 _SIZE = re.compile(r"(\d{2,4})[_xX*](\d{2,4})")
+#: Folders of pictures that a program lists.
+_FOLDER = re.compile(r"[\"'](?:\./)?((?:data/|test_?)?(?:images?|imgs?|pics?|pictures?))/?[\"']")
 USUAL = (1024, 683)
 
 
@@ -33,6 +35,10 @@ def make(program: Program, environment: dict[str, str]) -> None:
             write_picture(folder / name)
     if not any(f.suffix.lower() in (".jpg", ".jpeg", ".png") for f in folder.iterdir()):
         write_picture(folder / "dog1_1024_683.jpg")
+    for name in sorted(set(_FOLDER.findall(code_of(program)))):
+        if not (program.root / name).exists():
+            (program.root / name).mkdir(parents=True)
+            write_picture(program.root / name / "dog1_1024_683.jpg")
     scripts = [
         *program.root.glob("script*/transferPic.py"),
         *program.root.rglob("script*/tools_generate_data.py"),

@@ -97,7 +97,7 @@ def pages(root: Path) -> str:
 def conversions(root: Path) -> list[dict[str, str]]:
     """The options of each atc line on the pages, once."""
     found: list[dict[str, str]] = []
-    text = pages(root).replace("\\\n", " ")
+    text = re.sub(r"\\[ \t\r]*\n", " ", pages(root))
     for line in _ATC_LINE.findall(text):
         options = _options(_SHELL_NAME.sub(r"\1", line).rstrip("`*"))
         if options and all(options.get("output") != other.get("output") for other in found):

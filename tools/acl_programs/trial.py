@@ -5,20 +5,48 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from acl_programs import inputs, libraries
+from acl_programs import inputs, libraries, modules
 from acl_programs.bundles import Bundle, NoBundle, convert_all
-from acl_programs.programs import ABSENT, Program, code_of, run_command
+from acl_programs.programs import ABSENT, Program, code_of, pages, run_command
 from acl_programs.reference import Comparison, compare, printed
 
 HERE = Path(__file__).parent
 BUILD_SECONDS, RUN_SECONDS = 400, 180
 #: What a program says where it failed though its status is 0.
 _FAILED = re.compile(r"\[ERROR\]|ERROR:|Traceback|^(?!\[WARN).*[Ff]ailed", re.MULTILINE)
+#: What a build says, the most telling first, and what stands before it in a reason.
+_BUILD_FAILURES = (
+    (r"fatal error: (\S+): No such file", "needs "),
+    (r"cannot find -l(\S+)", "needs lib"),
+    (r"undefined reference to `([^']+)'", "nothing has "),
+    (r"configuration file provided by\s+\"(\w+)\"", "needs the package "),
+    (r"CMake Error at [^\n]*:\n\s*\n?((?:  \S.*\n)+)", ""),
+    (r"(?:error|Error): (.*)", ""),
+)
+#: Of the files that a program would read and that aren't there, how many its reason names.
+NAMED_FILES = 3
+#: Names of OpenCV 3 that OpenCV 4 dropped; samples were written for the former.
+OLD_NAMES = {
+    "CV_LOAD_IMAGE_COLOR": 1,
+    "CV_LOAD_IMAGE_GRAYSCALE": 0,
+    "CV_LOAD_IMAGE_UNCHANGED": -1,
+    "CV_IMWRITE_JPEG_QUALITY": 1,
+    "CV_FONT_HERSHEY_SIMPLEX": 0,
+}
+#: Those that it has in types_c.h alone.
+OLD_CONVERSIONS = {
+    "CV_BGR2RGB": 4,
+    "CV_RGB2BGR": 4,
+    "CV_BGR2GRAY": 6,
+    "CV_RGB2GRAY": 7,
+    "CV_GRAY2BGR": 8,
+}
 
 
 @dataclass(frozen=True)
@@ -50,6 +78,7 @@ def attempt(
         program.conversions,
     )
     libraries.generate_messages(root, environment)
+    environment = with_modules(program, folder, with_old_names(moved, environment))
     built = bool(program.script) or (keep and _binary(moved) is not None)
     reason = "" if built else build(moved, environment)
     if reason:
@@ -65,6 +94,19 @@ def attempt(
     except subprocess.TimeoutExpired:
         without = "a conversion took too long"
     return _ran(moved, name, environment, bundles, without)
+
+
+def with_modules(program: Program, folder: Path, environment: dict[str, str]) -> dict[str, str]:
+    path = [environment["PYTHONPATH"], *map(str, modules.folders(program, folder))]
+    return {**environment, "PYTHONPATH": os.pathsep.join(path)}
+
+
+def with_old_names(program: Program, environment: dict[str, str]) -> dict[str, str]:
+    """Defines those that the sources use, and include from no header that still has them."""
+    code = "" if program.script else code_of(program)
+    names = OLD_NAMES if "types_c.h" in code else OLD_NAMES | OLD_CONVERSIONS
+    flags = [f"-D{name}={value}" for name, value in names.items() if re.search(rf"\b{name}\b", code)]
+    return {**environment, "CXXFLAGS": " ".join([environment.get("CXXFLAGS", ""), *flags]).strip()}
 
 
 def _copy_within(folder: Path, root: Path, place: Path) -> None:
@@ -88,7 +130,7 @@ def _ran(
     status, text = run(program, environment, record)
     (program.root / "said.txt").write_text(text)
     failed = status != 0 or _FAILED.search(text)
-    reason = _first_failure(text, status) if failed else ""
+    reason = _first_failure(text, status) + missing_files(program.root, record) if failed else ""
     comparison = None
     if any(record.iterdir()):
         try:
@@ -103,11 +145,13 @@ def _ran(
 
 
 def build(program: Program, environment: dict[str, str]) -> str:
-    """By cmake in build/intermediates/host, as pages of samples have it, or by make: "" or what is wrong."""
+    """By cmake, or by make: "" or what is wrong."""
     if (program.sources / "CMakeLists.txt").exists():
-        folder = program.root / "build" / "intermediates" / "host"
+        folder = build_folder(program)
         folder.mkdir(parents=True, exist_ok=True)
         (program.root / "out").mkdir(exist_ok=True)
+        for left in program.root.rglob("CMakeCache.txt"):  # committed; it names folders of its author
+            left.unlink()
         flags = ["-DCMAKE_CXX_COMPILER=g++", "-DCMAKE_SKIP_RPATH=TRUE", "-DCMAKE_POLICY_VERSION_MINIMUM=3.5"]
         commands = [["cmake", str(program.sources), *flags], ["make", "-k"]]
     else:
@@ -130,15 +174,23 @@ def build(program: Program, environment: dict[str, str]) -> str:
     return ""
 
 
+def build_folder(program: Program) -> Path:
+    """As its page, scripts and build file have it: binaries and models lie beside it."""
+    files = [program.sources / "CMakeLists.txt", *program.root.rglob("*.sh")]
+    said = pages(program.root) + "".join(f.read_text(errors="replace") for f in files if f.is_file())
+    deep = "intermediates" in said or "../../../" in said
+    return program.root / "build" / "intermediates" / "host" if deep else program.root / "build"
+
+
 def _build_failure(program: Program, text: str) -> str:
     code = code_of(program)
     for header, what in ABSENT.items():
         if header in code and header in text:
             return what
-    for pattern in (r"fatal error: (\S+): No such file", r"cannot find -l(\S+)", r"(?:error|Error): (.*)"):
+    for pattern, what in _BUILD_FAILURES:
         found = re.search(pattern, text)
         if found:
-            return {"f": "needs ", "c": "needs lib", "(": ""}[pattern[0]] + found.group(1)[:120]
+            return what + " ".join(found.group(1).split())[:120]
     return text.strip().splitlines()[-1][:120]
 
 
@@ -160,8 +212,10 @@ def run(program: Program, environment: dict[str, str], record: Path) -> tuple[in
         script = next(program.root.glob("scripts/*run*.sh"), None)
         if script and "/main" in script.read_text() and "sample_common" not in script.read_text():
             folder, command = script.parent, ["bash", script.name]
-        made = {**environment, "LD_PRELOAD": str(recorder(environment, record.parent))}
-    made |= {"ACL_RECORD": str(record)}
+        made = {**environment, "LD_PRELOAD": str(preloaded("recorder.c", environment, record.parent))}
+    noting = preloaded("missing.c", environment, record.parent)
+    made["LD_PRELOAD"] = f"{noting}:{made.get('LD_PRELOAD', '')}"
+    made |= {"ACL_RECORD": str(record), "ACL_ROOT": str(program.root), "ACL_MISSING": f"{record}.missing"}
     try:
         done = subprocess.run(
             command,
@@ -178,22 +232,34 @@ def run(program: Program, environment: dict[str, str], record: Path) -> tuple[in
 
 
 def _binary(program: Program) -> Path | None:
-    for folder in ("out", "run/out", "output", ".", "build/intermediates/host"):
-        for file in sorted((program.root / folder).glob("*")):
-            runs = file.is_file() and os.access(file, os.X_OK) and ".so" not in file.name
-            if runs and file.read_bytes()[:4] == b"\x7fELF":
-                return file
-    return None
+    usual = ("out", "run/out", "output", ".", "build", "build/intermediates/host")
+    files = [f for folder in usual for f in sorted((program.root / folder).glob("*"))]
+    files += sorted(program.root.rglob("*"))
+    return next((f for f in files if "CMakeFiles" not in f.parts and _is_binary(f)), None)
 
 
-def recorder(environment: dict[str, str], folder: Path) -> Path:
-    library = folder / "librecorder.so"
+def _is_binary(file: Path) -> bool:
+    """A program for this machine; repositories hold some for others."""
+    if not file.is_file() or not os.access(file, os.X_OK) or ".so" in file.name:
+        return False
+    return _machine(file) == _machine(Path(sys.executable))
+
+
+def _machine(file: Path) -> bytes:
+    """What an ELF file is for; empty for any other."""
+    with file.open("rb") as opened:
+        head = opened.read(20)
+    return head[18:] if head.startswith(b"\x7fELF") else b""
+
+
+def preloaded(source: str, environment: dict[str, str], folder: Path) -> Path:
+    library = folder / f"lib{Path(source).stem}.so"
     command = [
         "gcc",
         "-shared",
         "-fPIC",
         "-O1",
-        str(HERE / "recorder.c"),
+        str(HERE / source),
         "-o",
         str(library),
         f"-I{environment['DDK_PATH']}/runtime/include",
@@ -207,7 +273,28 @@ def recorder(environment: dict[str, str], folder: Path) -> Path:
 def _first_failure(text: str, status: int) -> str:
     lines = [line.strip() for line in text.splitlines() if _FAILED.search(line)]
     if "Traceback" in text:
-        lines = [text.strip().splitlines()[-1]]
-    if not lines:
-        lines = [f"status {status}", *text.strip().splitlines()[-1:]][:2]
-    return " ".join(lines[:1])[:150]
+        lines = [_last_exception(text)]
+    refused = re.search(r"^\S+: error: (.*)", text, re.MULTILINE)  # argparse's
+    if refused and not lines:
+        lines = [refused.group(1)]
+    said = lines[0][:150] if lines else f"status {status}" if status >= 0 else ""
+    ended = -status if status < 0 else status - 128 if 128 < status < 160 else 0  # a shell adds 128
+    if ended in set(signal.Signals):
+        said = f"{said}; ended by {signal.Signals(ended).name}".removeprefix("; ")
+    return said
+
+
+def _last_exception(text: str) -> str:
+    """The line after the last traceback's frames; what a program says on its way out follows it."""
+    after = text.rpartition("Traceback")[2].splitlines()[1:]
+    return next((line.strip() for line in after if line and not line.startswith(" ")), "Traceback")
+
+
+def missing_files(root: Path, record: Path) -> str:
+    """The files that it would have read, those it didn't make itself, by their names."""
+    noted = Path(f"{record}.missing")
+    paths = dict.fromkeys(noted.read_text(errors="replace").splitlines()) if noted.exists() else {}
+    names = [Path(p).name for p in paths if Path(p).suffix and "__pycache__" not in p]
+    names = [n for n in dict.fromkeys(names) if not next(root.rglob(n), None)]
+    said = ", ".join(names[:NAMED_FILES]) + (" and more" if len(names) > NAMED_FILES else "")
+    return f"; not there: {said}" if names else ""

@@ -1,4 +1,5 @@
-"""First on the path of a Python program: what recorder.c does, around `acl.mdl` of pyACL."""
+"""First on the path of a Python program: what recorder.c does, around `acl.mdl` of pyACL and sessions of
+ais_bench."""
 
 from __future__ import annotations
 
@@ -13,18 +14,21 @@ MOST = 64
 
 
 class _Finder(importlib.abc.MetaPathFinder):
+    def __init__(self) -> None:
+        self.waiting = {"acl": _wrap, "ais_bench.infer.interface": _wrap_sessions}
+
     def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
-        if name != "acl":
+        wrap = self.waiting.pop(name, None)  # the search below gets here again, and goes on
+        if wrap is None:
             return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec("acl")
+        spec = importlib.util.find_spec(name)
         if spec is None or spec.loader is None:
             return spec
         execute = spec.loader.exec_module
 
         def load(module: Any) -> None:
             execute(module)
-            _wrap(sys.modules["acl"])
+            wrap(sys.modules[name])
 
         spec.loader.exec_module = load  # type: ignore[method-assign]
         return spec
@@ -93,6 +97,32 @@ def _wrap(acl: Any) -> None:
         return recorded(model, inputs, outputs, run)
 
     mdl.load_from_file, mdl.execute, mdl.execute_async = load_from_file, execute, execute_async
+
+
+def _wrap_sessions(interface: Any) -> None:
+    """`InferSession.infer` of ais_bench: arrays in and out, in the types that the model has."""
+    root, session = Path(os.environ["ACL_RECORD"]), interface.InferSession
+    real_init, real_infer, count = session.__init__, session.infer, iter(range(MOST))
+
+    def init(self: Any, device_id: int, model_path: str, *arguments: Any, **named: Any) -> None:
+        real_init(self, device_id, model_path, *arguments, **named)
+        self.recorded_path = os.path.abspath(model_path)
+
+    def infer(self: Any, feeds: Any, *arguments: Any, **named: Any) -> Any:
+        made = real_infer(self, feeds, *arguments, **named)
+        number = next(count, None)
+        arrays = [feeds] if hasattr(feeds, "shape") else list(feeds)
+        if number is None or not all(hasattr(x, "tobytes") for x in [*arrays, *made]):
+            return made
+        folder = root / f"{1000 + number}"
+        folder.mkdir(parents=True)
+        (folder / "model").write_text(self.recorded_path)
+        for side, values in (("in", arrays), ("out", made)):
+            for i, x in enumerate(values):
+                (folder / f"{side}_{i}.bin").write_bytes(x.tobytes())
+        return made
+
+    session.__init__, session.infer = init, infer
 
 
 if os.environ.get("ACL_RECORD"):
