@@ -232,6 +232,24 @@ def test_digits_of_small_numbers_and_roots_of_negative_infinity() -> None:
     assert not reports()[-1].eager, reports()[-1]
 
 
+def test_reductions_of_all_axes_angles_and_scatters_of_some() -> None:
+    """What torch.onnx's translations refuse, or drop a size of."""
+    places = torch.tensor([[0, 3], [1, 2], [2, 0]])
+
+    def function(x: torch.Tensor) -> list[torch.Tensor]:
+        return [
+            *(x.amax(), x.amin((), True), torch.angle(x), torch.angle(x.long())),
+            *(x.scatter(1, places, x + 1), x.scatter_add(1, places, x)),
+            x.scatter_reduce(1, places, x, "prod", include_self=False),
+            torch.linalg.vector_norm(x.nan_to_num(1, 2, 3), 2, None, True),
+        ]
+
+    compiled, x = torch.compile(function, backend=ascend), torch.randn(3, 4)
+    for given in (x, torch.tensor([NAN, INF, -INF, -0.0]) * x):
+        torch.testing.assert_close(compiled(given), function(given), equal_nan=True)
+    assert not reports()[-1].eager, reports()[-1]
+
+
 def test_functions_whose_translation_loses_all_digits_stay_with_pytorch() -> None:
     compiled = torch.compile(lambda x: torch.log(torch.erfc(x)) + torch.special.erfcx(x), backend=ascend)
     for given in (torch.rand(5), torch.tensor([3.0, 5.0, 9.0, 12.0, -2.0])):

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 
@@ -37,6 +38,13 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         aten.expm1.default: _expm1,
         aten.log1p.default: _log1p,
         aten.pow.Tensor_Scalar: _power,
+        aten.angle.default: _angle,
+        aten.amax.default: partial(_extreme, "amax"),
+        aten.amin.default: partial(_extreme, "amin"),
+        aten.scatter.src: partial(_scattered, "scatter"),
+        aten.scatter_add.default: partial(_scattered, "scatter_add"),
+        aten.scatter_reduce.two: partial(_scattered, "scatter_reduce"),
+        aten.linalg_vector_norm.default: _norm,
     }
 
 
@@ -197,7 +205,7 @@ def _averaged(
     """Sums by a divisor of the caller's, which torch.onnx's translation drops."""
     import torch
 
-    if divisor_override is None:
+    if divisor_override is None or not x.is_floating_point():
         return NotImplemented
     axes = len(kernel)
     sizes, steps = list(kernel), list(stride) or list(kernel)
@@ -265,3 +273,39 @@ def _power(x: Any, exponent: Any) -> Any:
     if not x.is_floating_point() or not isinstance(exponent, float) or abs(exponent) != 0.5:
         return NotImplemented
     return torch.sqrt(x) if exponent > 0 else torch.rsqrt(x)
+
+
+def _norm(
+    x: Any, ord: float = 2, dim: Sequence[int] | None = None, keepdim: bool = False, *, dtype: Any = None
+) -> Any:
+    """Over all axes, which torch.onnx's translation never keeps."""
+    import torch
+
+    if dim is not None or not keepdim:
+        return NotImplemented
+    return torch.linalg.vector_norm(x, ord, list(range(x.dim())), True, dtype=dtype)
+
+
+def _extreme(name: str, x: Any, dim: Sequence[int] = (), keepdim: bool = False) -> Any:
+    """Over all axes, which torch.onnx's translation has to be told."""
+    return NotImplemented if dim or not x.dim() else getattr(x, name)(list(range(x.dim())), keepdim)
+
+
+def _scattered(name: str, x: Any, dim: int, index: Any, source: Any, *reduction: str, **how: Any) -> Any:
+    """Of as many elements as there are places for; ONNX takes no more."""
+    if index.dim() != source.dim() or index.shape == source.shape:
+        return NotImplemented
+    for axis, count in enumerate(index.shape):
+        source = source.narrow(axis, 0, count)
+    return getattr(x, name)(dim, index, source, *reduction, **how)
+
+
+def _angle(x: Any) -> Any:
+    """Of integers, too, and NaN of NaN."""
+    import torch
+
+    wide = _floats(x)
+    if wide is None:
+        return NotImplemented
+    angle = torch.where(wide.isnan(), wide, torch.where(wide < 0, math.pi, 0.0))
+    return angle.to(x.dtype) if x.is_floating_point() else angle.to(torch.float32)
