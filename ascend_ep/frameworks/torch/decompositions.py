@@ -287,8 +287,10 @@ def _norm(
 
 
 def _extreme(name: str, x: Any, dim: Sequence[int] = (), keepdim: bool = False) -> Any:
-    """Over all axes, which torch.onnx's translation has to be told."""
-    return NotImplemented if dim or not x.dim() else getattr(x, name)(list(range(x.dim())), keepdim)
+    """Over all axes, which torch.onnx's translation has to be told; of a number, axis 0 is none."""
+    if not x.dim():
+        return x.clone()
+    return NotImplemented if dim else getattr(x, name)(list(range(x.dim())), keepdim)
 
 
 def _scattered(name: str, x: Any, dim: int, index: Any, source: Any, *reduction: str, **how: Any) -> Any:
