@@ -204,6 +204,52 @@ def test_sums_of_exponentials_beside_a_far_larger_one() -> None:
         torch.testing.assert_close(compiled(given), torch.logcumsumexp(given, 0) + 1)
 
 
+def test_digits_of_small_numbers_and_roots_of_negative_infinity() -> None:
+    """The first call has none of them; ranges of fractions and pools with a divisor are seen in it."""
+    functional = torch.nn.functional
+
+    def function(x: torch.Tensor, y: torch.Tensor) -> list[torch.Tensor]:
+        return [
+            *(torch.expm1(x), torch.log1p(x), functional.logsigmoid(x), functional.celu(x, 0.5)),
+            *(x**0.5, x**-0.5, torch.log1p(torch.arange(4)), torch.expm1(x.half())),
+            *(
+                torch.ops.aten.elu(x, 1.5, 2.0, 0.3),
+                torch.arange(0.1, 1.1, 1.0),
+                torch.arange(5.0, 0.0, -0.3),
+            ),
+            functional.avg_pool3d(y, (2, 3, 4), (1, 2, 2), (0, 1, 2), True, True, 2),
+            functional.avg_pool2d(y[0], 3, 2, 1, False, False, 5),
+        ]
+
+    x = torch.tensor([1e-10, -1e-6, 30.0, -0.0, INF, -INF, NAN, -1.0])
+    compiled, y = torch.compile(function, backend=ascend), torch.randn(1, 2, 5, 5, 5)
+    for given in (x.abs().nan_to_num(0.5, 2.0) + 1, x):
+        for found, expected in zip(compiled(given, y), function(given, y), strict=True):
+            atol = 1e-5 if expected.dim() > 2 else 1e-30
+            torch.testing.assert_close(
+                found, expected, rtol=2e-3 * (expected.dtype == torch.half) + 1e-5, atol=atol, equal_nan=True
+            )
+    assert not reports()[-1].eager, reports()[-1]
+
+
+def test_reductions_of_all_axes_angles_and_scatters_of_some() -> None:
+    """What torch.onnx's translations refuse, or drop a size of."""
+    places = torch.tensor([[0, 3], [1, 2], [2, 0]])
+
+    def function(x: torch.Tensor) -> list[torch.Tensor]:
+        return [
+            *(x.amax(), x.amin((), True), x[0, 0].amax(0), torch.angle(x), torch.angle(x.long())),
+            *(x.scatter(1, places, x + 1), x.scatter_add(1, places, x)),
+            x.scatter_reduce(1, places, x, "prod", include_self=False),
+            torch.linalg.vector_norm(x.nan_to_num(1, 2, 3), 2, None, True),
+        ]
+
+    compiled, x = torch.compile(function, backend=ascend), torch.randn(3, 4)
+    for given in (x, torch.tensor([NAN, INF, -INF, -0.0]) * x):
+        torch.testing.assert_close(compiled(given), function(given), equal_nan=True)
+    assert not reports()[-1].eager, reports()[-1]
+
+
 def test_functions_whose_translation_loses_all_digits_stay_with_pytorch() -> None:
     compiled = torch.compile(lambda x: torch.log(torch.erfc(x)) + torch.special.erfcx(x), backend=ascend)
     for given in (torch.rand(5), torch.tensor([3.0, 5.0, 9.0, 12.0, -2.0])):

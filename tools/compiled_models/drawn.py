@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from compiled_models.model import Family, Model
+from compiled_models.picked import without_its_library
 
 #: Larger ones are passed over.
 MOST_WEIGHTS = 40_000_000
@@ -25,6 +26,7 @@ def drawn(names: Sequence[str], seed: int) -> list[str]:
 
 
 def of_timm(seed: int) -> Family:
+    without_its_library()
     import timm
 
     for name in drawn(timm.list_models(), seed):
@@ -56,6 +58,7 @@ def _pictures(name: str, channels: int, edge: int) -> Callable[[int], dict[str, 
 
 
 def of_torchvision(seed: int) -> Family:
+    without_its_library()
     import torchvision
 
     names = [n for n in torchvision.models.list_models() if "quantized" not in n]
@@ -105,6 +108,7 @@ class _Positional(torch.nn.Module):
 
 
 def of_transformers(seed: int) -> Family:
+    without_its_library()
     from transformers.models.auto.modeling_auto import MODEL_MAPPING_NAMES
 
     for name in drawn(list(MODEL_MAPPING_NAMES), seed):

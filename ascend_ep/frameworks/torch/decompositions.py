@@ -1,11 +1,12 @@
 """ATen operators in terms of others, where torch.onnx's translation means something else: at infinities, NaN
-and zeros of a sign, where it multiplies by a mask, or for numbers of any kind. The check of first results
-sees that only where the first call has such numbers."""
+and zeros of a sign, where it multiplies by a mask, where digits cancel, or for numbers of any kind. The check
+of first results sees that only where the first call has such numbers."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 
@@ -30,6 +31,20 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         aten.logcumsumexp.default: _logcumsumexp,
         aten.topk.default: _topk,
         aten.copy.default: _copied,
+        aten.arange.start_step: _arange,
+        aten.avg_pool2d.default: _averaged,
+        aten.avg_pool3d.default: _averaged,
+        aten.elu.default: _elu,
+        aten.expm1.default: _expm1,
+        aten.log1p.default: _log1p,
+        aten.pow.Tensor_Scalar: _power,
+        aten.angle.default: _angle,
+        aten.amax.default: partial(_extreme, "amax"),
+        aten.amin.default: partial(_extreme, "amin"),
+        aten.scatter.src: partial(_scattered, "scatter"),
+        aten.scatter_add.default: partial(_scattered, "scatter_add"),
+        aten.scatter_reduce.two: partial(_scattered, "scatter_reduce"),
+        aten.linalg_vector_norm.default: _norm,
     }
 
 
@@ -163,3 +178,136 @@ def _topk(x: Any, k: Any, dim: int = -1, largest: bool = True, sorted: bool = Tr
     import torch
 
     return (x.clone(), torch.zeros_like(x, dtype=torch.int64)) if not x.dim() else NotImplemented
+
+
+def _arange(start: Any, end: Any, step: Any = 1, *, dtype: Any = None, device: Any = None, **_: Any) -> Any:
+    """Of fractions, in float64, as PyTorch counts and adds them: in float32 there may be one more."""
+    import torch
+
+    dtype = dtype or torch.get_default_dtype()
+    numbers = (start, end, step)
+    whole = all(isinstance(n, int) for n in numbers) or not all(isinstance(n, int | float) for n in numbers)
+    if whole or not dtype.is_floating_point:
+        return NotImplemented
+    count = math.ceil((end - start) / step)
+    return (torch.arange(count, device=device).to(torch.float64) * step + start).to(dtype)
+
+
+def _averaged(
+    x: Any,
+    kernel: Sequence[int],
+    stride: Sequence[int] = (),
+    padding: Sequence[int] = (0,),
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Any:
+    """Sums by a divisor of the caller's, which torch.onnx's translation drops."""
+    import torch
+
+    if divisor_override is None or not x.is_floating_point():
+        return NotImplemented
+    axes = len(kernel)
+    sizes, steps = list(kernel), list(stride) or list(kernel)
+    around = [*padding] * (axes // len(padding))
+    steps *= axes // len(steps)
+    pads: list[Any] = []
+    for length, size, step, pad in zip(x.shape[-axes:], sizes, steps, around, strict=True):
+        behind = pad
+        if ceil_mode:  # the last window may begin in front of the end, not behind
+            whole = length + 2 * pad - size
+            count = -(-whole // step)
+            count -= count * step >= length + pad
+            behind += max(0, count * step - whole)
+        pads = [pad, behind, *pads]
+    pool = torch.nn.functional.avg_pool2d if axes == 2 else torch.nn.functional.avg_pool3d
+    return pool(torch.nn.functional.pad(x, pads), sizes, steps) * (math.prod(sizes) / divisor_override)
+
+
+def _elu(x: Any, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Any:
+    """Of a scaled input, which torch.onnx's translation also scales where it is positive."""
+    import torch
+
+    if input_scale == 1:
+        return NotImplemented
+    wide = x.to(torch.promote_types(x.dtype, torch.float32))
+    return torch.where(wide > 0, wide * scale, torch.expm1(wide * input_scale) * (alpha * scale)).to(x.dtype)
+
+
+def _floats(x: Any) -> Any:
+    """At least float32, of integers too; None of complex numbers."""
+    import torch
+
+    if x.is_complex():
+        return None
+    return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
+def _expm1(x: Any) -> Any:
+    """tanh(x / 2) (e^x + 1): torch.onnx's translation subtracts 1, beside which a small x vanishes."""
+    import torch
+
+    wide = _floats(x)
+    if wide is None:
+        return NotImplemented
+    made = torch.tanh(wide * 0.5) * (torch.exp(wide) + 1)
+    return made.to(x.dtype) if x.is_floating_point() else made
+
+
+def _log1p(x: Any) -> Any:
+    """The logarithm of y = x + 1, rounded, by x / (y - 1): what y has lost of a small x is regained."""
+    import torch
+
+    wide = _floats(x)
+    if wide is None:
+        return NotImplemented
+    more = wide + 1
+    made = torch.where((more == 1) | (wide == math.inf), wide, torch.log(more) * (wide / (more - 1)))
+    return made.to(x.dtype) if x.is_floating_point() else made
+
+
+def _power(x: Any, exponent: Any) -> Any:
+    """A half is a root to PyTorch: of -0.0 and -inf, too."""
+    import torch
+
+    if not x.is_floating_point() or not isinstance(exponent, float) or abs(exponent) != 0.5:
+        return NotImplemented
+    return torch.sqrt(x) if exponent > 0 else torch.rsqrt(x)
+
+
+def _norm(
+    x: Any, ord: float = 2, dim: Sequence[int] | None = None, keepdim: bool = False, *, dtype: Any = None
+) -> Any:
+    """Over all axes, which torch.onnx's translation never keeps."""
+    import torch
+
+    if dim is not None or not keepdim:
+        return NotImplemented
+    return torch.linalg.vector_norm(x, ord, list(range(x.dim())), True, dtype=dtype)
+
+
+def _extreme(name: str, x: Any, dim: Sequence[int] = (), keepdim: bool = False) -> Any:
+    """Over all axes, which torch.onnx's translation has to be told; of a number, axis 0 is none."""
+    if not x.dim():
+        return x.clone()
+    return NotImplemented if dim else getattr(x, name)(list(range(x.dim())), keepdim)
+
+
+def _scattered(name: str, x: Any, dim: int, index: Any, source: Any, *reduction: str, **how: Any) -> Any:
+    """Of as many elements as there are places for; ONNX takes no more."""
+    if index.dim() != source.dim() or index.shape == source.shape:
+        return NotImplemented
+    for axis, count in enumerate(index.shape):
+        source = source.narrow(axis, 0, count)
+    return getattr(x, name)(dim, index, source, *reduction, **how)
+
+
+def _angle(x: Any) -> Any:
+    """Of integers, too, and NaN of NaN."""
+    import torch
+
+    wide = _floats(x)
+    if wide is None:
+        return NotImplemented
+    angle = torch.where(wide.isnan(), wide, torch.where(wide < 0, math.pi, 0.0))
+    return angle.to(x.dtype) if x.is_floating_point() else angle.to(torch.float32)

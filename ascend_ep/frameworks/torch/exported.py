@@ -63,6 +63,6 @@ def compile(exported: Any, *, search_seconds: float | None = None) -> CompiledPr
     """The program as a bundle in memory, to call or to save. `search_seconds`: how long schedules of each
     operator's code are tried; None: $ASCEND_EP_SEARCH.
 
-    Raises AscendError E41011 where torch.onnx has no translation of an operator.
+    Raises AscendError E40001 where torch.onnx has no translation of an operator.
     """
     return CompiledProgram(exported, search_seconds)
