@@ -16,9 +16,11 @@ from ascend_ep.opbuild.kernels.sources import find_sources
 from ascend_ep.opbuild.kernels.units import KernelUnit
 
 HOST = """
+#include "aclnn/opdev/op_log.h"
 #include "error/ops_error.h"
 #include "graph/ge_error_codes.h"
 #include "log/error_code.h"
+#include "op_log.h"
 #include "platform/platform_ascendc.h"
 #include "register/op_def_registry.h"
 #include "tiling/activation/gelu_tiling_intf.h"

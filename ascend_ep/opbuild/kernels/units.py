@@ -42,6 +42,8 @@ _THREADS = re.compile(r"\b(?:threadIdx|(?:LD|ST)_L2CacheType)\b")
 CHECKED = ("-std=c++20", "-O1", "-g1", *_ON_CPU)
 UNCHECKED = ("-std=c++20", "-O2", "-DASCENDC_CPU_NO_CHECK", *_ON_CPU)
 HOST = ("-std=c++20", "-O1")
+#: Host code has its lines: what ends it is named by them.
+_HOST_FILE = (*HOST, "-g1")
 #: The chip whose memories the header knows unless it is told another.
 USUAL_CHIP = "Ascend910B1"
 
@@ -179,7 +181,7 @@ class Assembly:
 def host_units(files: Sequence[Path], folders: Sequence[Path]) -> list[Unit]:
     """A unit for each host file, as it is."""
     return [
-        Unit(f"host{i}", f'#include "{path}"\n', {}, (path.parent, *_of_side(folders, "op_host")), HOST)
+        Unit(f"host{i}", f'#include "{path}"\n', {}, (path.parent, *_of_side(folders, "op_host")), _HOST_FILE)
         for i, path in enumerate(files)
     ]
 
