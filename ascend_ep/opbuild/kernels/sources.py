@@ -134,7 +134,7 @@ def _kernel_files(project: Path) -> list[Path]:
 def _host_beside(files: Sequence[Path], op_type: str) -> tuple[Path, ...]:
     """Host files in ../op_host: of the operator named, or all that register anything."""
     folders = dict.fromkeys(f for p in files if (f := _host_folder(p)) is not None)
-    found = [p for f in folders for p in _host_files(f)]
+    found = [p for f in folders for p in sorted(f.glob("*")) if p.suffix in SUFFIXES]
     registering = {p: registered_types(p) for p in found}
     mine = [p for p, types in registering.items() if op_type in types]
     by_name = [
@@ -147,13 +147,6 @@ def _host_beside(files: Sequence[Path], op_type: str) -> tuple[Path, ...]:
         chosen = by_name
     helpers = [p for p in found if not registering[p] and not _is_called(p)]
     return tuple(dict.fromkeys([*chosen, *(p for p in helpers if chosen and p not in chosen)]))
-
-
-def _host_files(folder: Path) -> list[Path]:
-    """The sources of a folder; of two that differ in their suffix alone, the first that is usual."""
-    files = [p for p in folder.glob("*") if p.suffix in SUFFIXES]
-    chosen = {p.stem: p for p in sorted(files, key=lambda p: SUFFIXES.index(p.suffix), reverse=True)}
-    return sorted(chosen.values())
 
 
 def _is_called(path: Path) -> bool:
