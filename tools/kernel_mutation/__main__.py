@@ -20,7 +20,7 @@ from pathlib import Path
 from ascend_ep.cli.op_run import add_kernel_arguments, kernel_request
 from ascend_ep.opbuild.kernels.sources import read_sources
 
-from .batch import compiled
+from .batch import compiled, is_noted, noting
 from .judge import Judged, judged
 from .mistakes import KINDS, Mistake, mistakes
 
@@ -71,15 +71,18 @@ def planted(given: argparse.Namespace) -> list[Judged]:
     text = kernel.file.read_text(encoding="utf-8")
     chosen = _chosen(text, given)
     with tempfile.NamedTemporaryFile("w", suffix=".cpp", prefix=".planted-", dir=kernel.file.parent) as file:
-        batch = compiled(kernel, request, [text, *(m.text for m in chosen)], Path(file.name))
+        batch = compiled(kernel, request, [text, *(m.text for m in chosen), noting(text)], Path(file.name))
         right = batch.run(0, strict=False)
         for answer in (right, batch.run(0, strict=True)):
             if isinstance(answer, str) or answer.failed:
                 said = answer if isinstance(answer, str) else answer.lines
                 raise SystemExit(f"{kernel.file}: as it stands: {said}")
         assert not isinstance(right, str)
+        noted = len(chosen) + 1
+        reached = batch.reached(noted) if noted not in batch.refused else None
+        lines = text.splitlines()
         rows = [
-            judged(m, batch.run(i, m.strict), right)
+            judged(m, batch.run(i, m.strict), right, _is_reached(m, lines, reached))
             for i, m in enumerate(chosen, 1)
             if i not in batch.refused
         ]
@@ -89,6 +92,11 @@ def planted(given: argparse.Namespace) -> list[Judged]:
             print(f"{row.outcome:9} {kernel.file.name}:{m.line} {m.kind}: {m.was} -> {m.now}", flush=True)
             print(f"          {row.said[:300]}" if row.said else "", flush=True)
     return rows
+
+
+def _is_reached(mistake: Mistake, lines: Sequence[str], reached: frozenset[int] | None) -> bool:
+    """False where the call is known not to get to its line."""
+    return reached is None or not is_noted(lines[mistake.line - 1]) or mistake.line in reached
 
 
 def _chosen(text: str, given: argparse.Namespace) -> list[Mistake]:
@@ -106,7 +114,7 @@ def _some(rows: Sequence[Mistake], most: int, source: random.Random) -> list[Mis
 
 
 def _table(rows: Sequence[Judged]) -> str:
-    outcomes = ("named", "placeless", "elsewhere", "ended", "advice", "values", "unseen")
+    outcomes = ("named", "placeless", "elsewhere", "ended", "advice", "values", "unreached", "unseen")
     lines = ["| class | mistakes | " + " | ".join(outcomes) + " |", "|---" * (len(outcomes) + 2) + "|"]
     for kind in KINDS:
         counts = Counter(row.outcome for row in rows if row.mistake.kind == kind.name)

@@ -16,8 +16,9 @@ from .mistakes import Mistake, names_of
 
 #: named: at its line, or one that works on the same, also where the fault of another line names that.
 #: elsewhere: at another line. placeless: named without a line. advice: no error, and advice that the kernel
-#: itself doesn't get. values: no rule is broken, and the outputs differ.
-Outcome = Literal["named", "placeless", "elsewhere", "ended", "advice", "values", "unseen"]
+#: itself doesn't get. values: no rule is broken, and the outputs differ. unreached: the call doesn't get to
+#: the line.
+Outcome = Literal["named", "placeless", "elsewhere", "ended", "advice", "values", "unreached", "unseen"]
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Judged:
         return self.outcome == "unseen" or (self.outcome == "values" and self.mistake.is_rule)
 
 
-def judged(mistake: Mistake, answer: Answer | str, right: Answer) -> Judged:
+def judged(mistake: Mistake, answer: Answer | str, right: Answer, is_reached: bool) -> Judged:
     """right: the answer of the kernel without the mistake."""
     if isinstance(answer, str):
         place = place_of(answer)
@@ -49,7 +50,9 @@ def judged(mistake: Mistake, answer: Answer | str, right: Answer) -> Judged:
     advice = [line for line in answer.lines if line.startswith("advice") and not _known(line, right)]
     if same and advice:
         return Judged(mistake, "advice", advice[0])
-    return Judged(mistake, "unseen" if same else "values")
+    if same:
+        return Judged(mistake, "unseen" if is_reached else "unreached")
+    return Judged(mistake, "values")
 
 
 def _known(advice: str, right: Answer) -> bool:

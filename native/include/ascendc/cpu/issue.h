@@ -26,12 +26,8 @@ inline void count(const Operand *operands, size_t n) {
             c.short_copies += o.run.repeats;
             c.short_copy = place().where;
         }
-        Global *g = global_at(o.base);
-        if (!g) continue;
-        if (o.write)
-            g->writer = place().where;
-        else
-            g->read += o.run.bytes * o.run.repeats, g->reader = place().where;
+        if (o.write) continue;
+        if (Global *g = global_at(o.base)) g->read += o.run.bytes * o.run.repeats, g->reader = place().where;
     }
 }
 
