@@ -109,7 +109,7 @@ struct Core {
     /* Repeats of vector instructions that wait for a bank of the unified buffer, and the first such instruction. */
     uint64_t bank_waits = 0;
     Where bank_wait = Where::nowhere();
-    /* What turned atomic copies on. */
+    /* What made copies atomic. */
     Where atomic_from = Where::nowhere();
 
     uint64_t work[WORK_KINDS] = {};
