@@ -87,7 +87,7 @@ def planted(given: argparse.Namespace) -> list[Judged]:
             if i not in batch.refused
         ]
     for row in rows:
-        if given.verbose or row.is_missed or row.outcome == "elsewhere":
+        if given.verbose or row.is_missed or row.outcome in ("elsewhere", "unseen"):
             m = row.mistake
             print(f"{row.outcome:9} {kernel.file.name}:{m.line} {m.kind}: {m.was} -> {m.now}", flush=True)
             print(f"          {row.said[:300]}" if row.said else "", flush=True)

@@ -32,7 +32,7 @@ class Judged:
     @property
     def is_missed(self) -> bool:
         """Whether a rule is broken and nothing names it."""
-        return self.outcome == "unseen" or (self.outcome == "values" and self.mistake.is_rule)
+        return self.mistake.is_rule and self.outcome in ("unseen", "values")
 
 
 def judged(mistake: Mistake, answer: Answer | str, right: Answer, is_reached: bool) -> Judged:
