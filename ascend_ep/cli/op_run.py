@@ -161,6 +161,7 @@ def run_source_project(given: argparse.Namespace, project: ProgramProject) -> No
     """A program's data made, its sources compiled and run in the project's folder, what it wrote checked."""
     from ascend_ep.cann.soc import find_soc
     from ascend_ep.opbuild.ascendc.program_process import run_source_program
+    from ascend_ep.opbuild.kernels.golden_files import compared_goldens
     from ascend_ep.opbuild.kernels.program_project import DATA_FOLDERS, program_of, refused_by, run_script
 
     soc = find_soc(given.soc_version or SOC_VERSION)
@@ -181,6 +182,10 @@ def run_source_project(given: argparse.Namespace, project: ProgramProject) -> No
         _say("check", f"{script.path.name}: {' '.join(said.splitlines()[-1:])}")
         if refusal := refused_by(said):
             raise AscendError("E43204", about, script.path.name, refusal)
+    for pair in compared_goldens(project.folder) if project.makes_goldens else ():
+        if pair.refusal:
+            raise AscendError("E43204", pair.written.name, pair.golden.name, pair.refusal)
+        _say("check", f"{pair.written.name} with {pair.golden.name}: {pair.said}")
 
 
 def kernel_request(given: argparse.Namespace, files: Sequence[str]) -> tuple[RunRequest, list[Array]]:

@@ -37,7 +37,8 @@ def kernel(tmp_path: Path) -> Path:
 def test_zero_tiling_data_is_named(kernel: Path, run: Run) -> None:
     status, _, err = run("run", kernel, "--input_shape", "[16]")
     assert status == 1
-    assert "SIGFPE: it divides an integer by zero, behind" in err
+    assert "SIGFPE: it divides an integer by zero at " in err
+    assert "parts.cpp:9, behind" in err
     assert "parts.cpp:8, block 0" in err
     assert f"all of its tiling data is zero, as nothing gives it ({GIVEN})" in err
     status, _, err = run("run", kernel, "--input_shape", "[16]", "--tiling", "total=16")
@@ -59,3 +60,10 @@ def test_what_reads_no_tiling_data_misses_none(kernel: Path, run: Run) -> None:
     kernel.write_text(text.replace("GM_ADDR tiling", "GM_ADDR more"))
     _, out, err = run("run", kernel, "--input_shape", "[16];[16];[16]")
     assert "tiling data is zero" not in out + err
+
+
+def test_what_divides_by_zero_is_not_built(kernel: Path, run: Run) -> None:
+    status, _, err = run("build", kernel, "--input_shape", "[16]", "--output", kernel.parent / "out")
+    assert status == 1
+    assert "parts.cpp:9, behind" in err
+    assert not (kernel.parent / "out" / "parts.so").exists()

@@ -16,9 +16,11 @@ from ascend_ep.opbuild.kernels.sources import find_sources
 from ascend_ep.opbuild.kernels.units import KernelUnit
 
 HOST = """
+#include "aclnn/opdev/op_log.h"
 #include "error/ops_error.h"
 #include "graph/ge_error_codes.h"
 #include "log/error_code.h"
+#include "op_log.h"
 #include "platform/platform_ascendc.h"
 #include "register/op_def_registry.h"
 #include "tiling/activation/gelu_tiling_intf.h"
@@ -85,6 +87,29 @@ def test_a_kernel_may_define_the_c_librarys_limits(tmp_path: Path) -> None:
     assert "#undef INT_MAX" in text
     assert "#undef M_PI" in text
     assert "#undef INT_MIN" not in text
+
+
+def test_a_kernel_may_have_a_class_that_is_named_as_a_late_function(tmp_path: Path) -> None:
+    kernel = tmp_path / "inf.cpp"
+    kernel.write_text(
+        "namespace Own {\ntemplate <typename T> class Other; // class IsNan\nclass IsInf {};\n}\n"
+    )
+    text = KernelUnit(kernel, "inf").unit(0, True).text
+    assert "#define IsInf asc_own_IsInf" in text
+    assert "IsNan asc_own" not in text
+
+
+def test_host_files_of_called_functions_are_no_tiling(tmp_path: Path) -> None:
+    for name, text in {
+        "op_kernel/one.cpp": "__global__ __aicore__ void one(GM_ADDR x) {}\n",
+        "op_host/one.cpp": "class One : OpDef {};\nOP_ADD(One);\n",
+        "op_host/help.cpp": '#include "opdev/op_log.h"\nint help() { return 1; }\n',
+        "op_host/aclnn_one.cpp": '#include "opdev/op_executor.h"\n',
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    host = find_sources([tmp_path / "op_kernel/one.cpp"]).host
+    assert [p.name for p in host] == ["one.cpp", "help.cpp"]
 
 
 def test_of_headers_with_one_name_each_side_has_its_own(tmp_path: Path) -> None:

@@ -125,6 +125,21 @@ def test_data_program_and_check(folder: Path, run: Run) -> None:
     assert "--program_args" in err
 
 
+def test_golden_files_that_run_sh_only_prints(folder: Path, run: Run) -> None:
+    for name in ("verify_result.py", "gen_data.py"):
+        (folder / "scripts" / name).unlink()
+    (folder / "doubled.py").write_text(GEN)
+    (folder / "run.sh").write_text("python3 $1.py\n./$1_cpu\nmd5sum output/*.bin\n")
+    status, out, err = run("run", folder)
+    assert status == 0, err
+    assert "check     y.bin with golden.bin: the same bits" in out
+    for factor, verdict in (("2.0001", "as float32: largest difference"), ("3", "bytes differ")):
+        (folder / "doubled.py").write_text(GEN.replace("(2 * x)", f"(np.float32({factor}) * x)"))
+        status, out, err = run("run", folder)
+        assert verdict in out + err
+        assert status == int(factor == "3")
+
+
 def test_what_is_no_project(tmp_path: Path, run: Run) -> None:
     assert "nor a file with a main function" in run("run", tmp_path)[2]
     kernel = tmp_path / "k.cpp"

@@ -13,6 +13,7 @@ from pathlib import Path
 from ascend_ep.cann.soc import Soc
 from ascend_ep.errors import AscendError
 from ascend_ep.opbuild.ascendc.program_process import run_source_program
+from ascend_ep.opbuild.kernels.golden_files import compared_goldens
 from ascend_ep.opbuild.kernels.launch_functions import launched
 from ascend_ep.opbuild.kernels.launches import has_launches
 from ascend_ep.opbuild.kernels.program_project import (
@@ -32,14 +33,15 @@ _CASE = re.compile(r"==\s*[\"'](\w+)[\"']")
 
 
 def programs_of(folder: Path, licences: Sequence[str]) -> list[ProgramProject]:
-    """Programs in the folders of a folder that launch kernels and have a script which checks their output."""
+    """Programs in the folders of a folder that launch kernels and have a script which checks their output, or
+    makes golden files."""
     found = []
     for place in sorted({p.parent for p in folder.resolve().rglob("*.cpp")}):
         try:
             project = find_program(place)
         except AscendError:
             continue
-        if project is None or not project.checks:
+        if project is None or not (project.checks or project.makes_goldens):
             continue
         is_left = any(left_for_licence(p, licences) for p in project.sources)
         if not is_left and any(_launches(p) for p in project.sources):
@@ -66,10 +68,21 @@ def run_project(project: ProgramProject, soc: Soc) -> Compared:
             for script in copied.checks:
                 if refusal := refused_by(run_script(copied, script, words, SECONDS)):
                     return Compared(file, script.path.name, "differs", refusal)
+            if project.makes_goldens:
+                return _by_goldens(file, copied.folder)
         except AscendError as error:
             outcome = "fault" if error.code == "E43201" else "no run"
             return Compared(file, "program", outcome, " ".join(error.line.split())[:240])
     return Compared(file, "program", "right")
+
+
+def _by_goldens(file: KernelFile, folder: Path) -> Compared:
+    """What the golden files say that the project's own script made."""
+    pairs = compared_goldens(folder)
+    if not pairs:
+        return Compared(file, "program", "no run", "no written file for each golden one")
+    wrong = [f"{p.written.name}: {p.refusal}" for p in pairs if p.refusal]
+    return Compared(file, "golden", "differs" if wrong else "right", wrong[0] if wrong else pairs[0].said)
 
 
 def _copied(project: ProgramProject, work: Path) -> ProgramProject:

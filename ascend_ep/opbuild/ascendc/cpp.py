@@ -34,7 +34,7 @@ SECONDS, SECONDS_BY_CLOCK = 180, 3600
 PARALLEL = 2
 FLAGS = ("-w", "-pthread", "-fPIC", "-fno-strict-aliasing", "-fvisibility=hidden", "-ffp-contract=off")
 #: A library has its own C++ runtime and exports one function: several of them share a process with others'.
-_SHARED = ("-shared", "-Wl,-Bsymbolic", "-static-libstdc++", "-static-libgcc")
+_SHARED = ("-shared", "-Wl,-Bsymbolic", "-Wl,--strip-debug", "-static-libstdc++", "-static-libgcc")
 #: A function that is declared and never defined, since the core has no code for it, is none that g++ can inline.
 _ALWAYS = "__attribute__((always_inline))"
 #: g++ makes variables of inline functions unique in a process; libraries here have their own. And it collects garbage

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import signal
 import struct
@@ -10,14 +11,18 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from ascend_ep.codegen.header_text import HEADERS
 from ascend_ep.errors import AscendError
 
 from .call_request import Answer, CallRequest, pack, unpack
+from .core_types import tool
 
 #: Seconds of a run unless others are given, and bytes that it may take.
 SECONDS, MEMORY_BYTES = 60, 4 << 30
 #: What host/signals.h writes before a signal ends the process: with this in front, and of tiling data.
 _EXPLAINED, ZERO_TILING = "ended: ", "all of its tiling data is zero"
+#: And the address of the instruction, as the program's file counts it.
+_AT = re.compile(r"at: ([0-9a-f]+)")
 _ZERO_FIX = "Let the host's tiling function set the fields that the kernel divides by."
 
 
@@ -38,7 +43,7 @@ def run_program(
         raise AscendError("E43206", kernel, f"it ran longer than {seconds:g} s and was stopped") from error
     said = ended.stderr.decode("utf-8", "replace").splitlines()
     if ended.returncode != 0:
-        raise _ended(kernel, ended.returncode, said)
+        raise _ended(program, kernel, ended.returncode, said)
     try:
         return unpack(ended.stdout)
     except (struct.error, ValueError, KeyError) as error:
@@ -76,7 +81,7 @@ def run_source_program(
     if faults:
         raise AscendError("E43201", about, faults[0], details=[*printed.splitlines()[-5:], *faults[1:8]])
     if ended.returncode != 0:
-        raise _ended(about, ended.returncode, said.splitlines(), printed.splitlines()[-5:])
+        raise _ended(program, about, ended.returncode, said.splitlines(), printed.splitlines()[-5:])
     return printed + said
 
 
@@ -94,13 +99,31 @@ def describe_program(program: Path, about: str) -> str:
     return ended.stdout.decode("utf-8", "replace")
 
 
-def _ended(kernel: str, status: int, said: Sequence[str], printed: Sequence[str] = ()) -> AscendError:
+def _ended(
+    program: Path, kernel: str, status: int, said: Sequence[str], printed: Sequence[str] = ()
+) -> AscendError:
     """E43206 of a process that ends so. What host/signals.h says of the signal is part of it."""
+    addresses = [found[1] for line in said if (found := _AT.fullmatch(line))]
     reasons = [line.removeprefix(_EXPLAINED) for line in said if line.startswith(_EXPLAINED)]
-    others = [line for line in said if not line.startswith(_EXPLAINED)]
+    others = [line for line in said if not line.startswith(_EXPLAINED) and not _AT.fullmatch(line)]
+    if reasons and addresses and (place := _place(program, addresses[0])):
+        what, comma, where = reasons[0].partition(",")
+        reasons[0] = f"{what} at {place}{comma}{where}"
     ending = ": ".join([_ending(status), *reasons[:1]])
     fix = _ZERO_FIX if ZERO_TILING in reasons else None
     return AscendError("E43206", kernel, ending, fix=fix, details=[*printed, *reasons[1:], *others[-8:]])
+
+
+def _place(program: Path, address: str) -> str:
+    """file:line of an address in a program, of what isn't in this package's headers; "" where it isn't known."""
+    command = [tool("addr2line"), "-i", "-e", str(program), address]
+    try:
+        said = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    places = [line.split()[0] for line in said.splitlines() if line and "?" not in line.split()[0]]
+    own = [place for place in places if not place.startswith(str(HEADERS))]
+    return own[0] if own else ""
 
 
 def _ending(status: int) -> str:

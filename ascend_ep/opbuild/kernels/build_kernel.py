@@ -33,7 +33,7 @@ from ascend_ep.opdef.stored_proof import identity
 from .assemble import column_of, host_assembly
 from .host_code import HostCode, HostOperator
 from .kernel_proof import Expected, prove_kernel
-from .run_kernel import RunRequest, plain_call
+from .run_kernel import RunRequest, plain_call, run_kernel
 from .signature import KernelFunction
 from .sources import read_sources
 from .units import Assembly, LibraryText, TypeColumn, library_units
@@ -78,8 +78,9 @@ class _Made:
 
 
 def build_kernel(request: BuildRequest, show: Show) -> BuiltKernel:
-    """Builds and proves it; nothing is written before. Raises AscendError as run_kernel does, E43101
-    (another definition is there), E43102 (the proof failed), E43104 (folders)."""
+    """Builds and proves it; nothing is written before. What nothing is compared with is run once, checked.
+    Raises AscendError as run_kernel does, E43101 (another definition is there), E43102 (the proof failed),
+    E43104 (folders), E43201 (a broken rule of what has no proof)."""
     made = _made(request, show)
     name = request.name or snake_case(made.opdef.op)
     opdef = replace(made.opdef, semantics=Library((request.output / f"{name}.so").resolve()))
@@ -99,7 +100,9 @@ def build_kernel(request: BuildRequest, show: Show) -> BuiltKernel:
     report: Report | None = None
     expected = Expected(request.formula, request.golden)
     unproven = "" if expected else "no formula and no golden file says what it computes"
-    if not unproven:
+    if unproven:
+        _tried(request.run, unproven, show)
+    else:
         report = prove_kernel(
             request.run,
             expected,
@@ -116,6 +119,19 @@ def build_kernel(request: BuildRequest, show: Show) -> BuiltKernel:
             )  # fmt: skip
     files = _write(request, made, name, opdef, report, unproven)
     return BuiltKernel(opdef, files, report, unproven)
+
+
+def _tried(run: RunRequest, unproven: str, show: Show) -> None:
+    """One checked run of what nothing is compared with. Raises AscendError E43201 for a broken rule, and as
+    run_kernel does, for a process that ends."""
+    if not run.inputs:
+        show("not run", "no inputs are given")
+        return
+    made = run_kernel(run)
+    if made.answer.failed:
+        faults = [line for line in made.answer.lines if not line.startswith("advice")]
+        raise AscendError("E43201", made.kernel.name, faults[0] if faults else "see above")
+    show("run", f"the inputs given: {made.answer.blocks} blocks, no rule broken; {unproven}")
 
 
 def _made(request: BuildRequest, show: Show) -> _Made:

@@ -55,6 +55,11 @@ class ProgramProject:
     makes: tuple[Script, ...] = ()
     checks: tuple[Script, ...] = ()
 
+    @property
+    def makes_goldens(self) -> bool:
+        """Whether golden files are made that no script compares."""
+        return not self.checks and any("golden" in _text(s.path) for s in self.makes)
+
 
 def find_program(folder: Path) -> ProgramProject | None:
     """The program of a folder; None where none of its own files has a main function. Raises AscendError
@@ -93,10 +98,17 @@ def _scripts(folder: Path) -> list[Script]:
 
 def _script(folder: Path, line: re.Match[str], known: Mapping[str, str]) -> Script | None:
     named = _filled(line["script"], known)
-    path = folder / named if named is not None else None
+    path = folder / named if named is not None else _only(folder, line["script"])
     if path is None or not path.is_file():
         return None
     return Script(path.resolve(), tuple(_filled(w, known) for w in line["rest"].split()))
+
+
+def _only(folder: Path, script: str) -> Path | None:
+    """The one file that a script's name fits, whose variables only the command line of run.sh knows."""
+    pattern = _VARIABLE.sub("*", script).strip("\"'").removeprefix("./")
+    found = [] if pattern.startswith(("/", "*/")) else sorted(folder.glob(pattern))
+    return found[0] if len(found) == 1 else None
 
 
 def _filled(word: str, known: Mapping[str, str]) -> str | None:

@@ -20,6 +20,11 @@ from .signature import KernelFunction, chosen_kernel, kernels_of
 
 _MAIN = re.compile(r"\b(?:int|int32_t|auto)\s+main\s*\(")
 _REGISTERS = re.compile(r"\bOP_ADD\s*\(\s*(\w+)|\bIMPL_OP\w*\s*\(\s*(\w+)")
+#: Headers of the functions that applications call: what includes them is of another library than tiling.
+_CALLED = re.compile(
+    r'#\s*include\s*["<](?:aclnn/)?'
+    r"(?:opdev/(?!op_log\.h)|aclnn_kernels/|aclnnop/|level[02]/|aclnn_base\.h)"
+)
 
 
 @dataclass(frozen=True)
@@ -140,8 +145,13 @@ def _host_beside(files: Sequence[Path], op_type: str) -> tuple[Path, ...]:
         chosen = mine
     elif len(files) == 1 and by_name and any(registering[p] for p in by_name):
         chosen = by_name
-    helpers = [p for p in found if p not in registering or not registering[p]]
+    helpers = [p for p in found if not registering[p] and not _is_called(p)]
     return tuple(dict.fromkeys([*chosen, *(p for p in helpers if chosen and p not in chosen)]))
+
+
+def _is_called(path: Path) -> bool:
+    """Whether a file of op_host is of the functions that applications call."""
+    return _CALLED.search(path.read_text(encoding="utf-8", errors="replace")) is not None
 
 
 def _host_folder(kernel: Path) -> Path | None:

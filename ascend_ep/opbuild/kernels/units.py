@@ -39,9 +39,15 @@ _OWN_CHIP = re.compile(
     r"|\b(?!(?:return|case|else|throw|co_return|co_yield|defined|ifdef|ifndef)\b)[A-Za-z_]\w*(?:\s*[*&>]+\s*|\s+)SOC_VERSION\b"
 )
 _THREADS = re.compile(r"\b(?:threadIdx|(?:LD|ST)_L2CacheType)\b")
+#: Functions that came to the library late: kernels written before have classes of these names.
+_LATE = re.compile(
+    r"^\s*(?:class|struct)\s+(Is(?:Inf|Nan|Finite)|(?:Logical|Bitwise)(?:Not|And|Or|Xor))\b", re.MULTILINE
+)
 CHECKED = ("-std=c++20", "-O1", "-g1", *_ON_CPU)
 UNCHECKED = ("-std=c++20", "-O2", "-DASCENDC_CPU_NO_CHECK", *_ON_CPU)
 HOST = ("-std=c++20", "-O1")
+#: Host code has its lines: what ends it is named by them.
+_HOST_FILE = (*HOST, "-g1")
 #: The chip whose memories the header knows unless it is told another.
 USUAL_CHIP = "Ascend910B1"
 
@@ -88,6 +94,7 @@ class KernelUnit:
             *([f"using AscTilingDefault = {self.tiling_class};"] if self.tiling_class else []),
             *(f"#define {name} {value}" for name, value in self.defines.items()),
             *(f"#undef {name}" for name in _own_limits(self.file, folders)),
+            *(f"#define {name} asc_own_{name}" for name in _own_classes(self.file, folders)),
             f"#define {plain} {symbol}_{plain}",
             included,
             f"#undef {plain}",
@@ -112,6 +119,13 @@ def _own_limits(file: Path, folders: Sequence[Path]) -> list[str]:
     """The C library's macros that a kernel defines as constants of its own: its compiler has none of them."""
     texts = [file, *sources_of(f'#include "{file}"', folders)]
     found = (_LIMITS.findall(p.read_text(encoding="utf-8", errors="replace")) for p in texts)
+    return sorted({name for names in found for name in names})
+
+
+def _own_classes(file: Path, folders: Sequence[Path]) -> list[str]:
+    """Classes of a kernel that have the name of a function which the library got later."""
+    texts = [file, *sources_of(f'#include "{file}"', folders)]
+    found = (_LATE.findall(p.read_text(encoding="utf-8", errors="replace")) for p in texts)
     return sorted({name for names in found for name in names})
 
 
@@ -179,7 +193,7 @@ class Assembly:
 def host_units(files: Sequence[Path], folders: Sequence[Path]) -> list[Unit]:
     """A unit for each host file, as it is."""
     return [
-        Unit(f"host{i}", f'#include "{path}"\n', {}, (path.parent, *_of_side(folders, "op_host")), HOST)
+        Unit(f"host{i}", f'#include "{path}"\n', {}, (path.parent, *_of_side(folders, "op_host")), _HOST_FILE)
         for i, path in enumerate(files)
     ]
 

@@ -24,6 +24,10 @@ inline void advise_on_block(uint32_t ub) {
     place().where = c.last_buffer;
     if (c.ub_most && c.copies >= 16 && uint64_t(c.ub_most) * 2 < ub)
         advise("AdviceBuffer", "make tiles larger", "%u of %u bytes of the unified buffer are used", c.ub_most, ub);
+    place().where = c.atomic_from;
+    if (c.atomic != Atomic::None)
+        advise("AdviceAtomic", "call SetAtomicNone behind the last copy that is to add",
+               "copies to global memory are still atomic when the kernel ends");
     place().where = Where::nowhere();
 }
 

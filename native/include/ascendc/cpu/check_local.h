@@ -93,11 +93,12 @@ inline void unwritten(const Operand &o, Now &now, Memory &m, uint64_t begin, uin
     Core &c = core();
     uint64_t at = begin;
     while (m.written.at(at)) at++;
-    const uint32_t root = c.log[m.writer[at / BLOCK]].root;
+    const uint32_t root = c.log[m.writer[at / BLOCK]].root, partly = c.log[m.writer[at / BLOCK]].partly;
     const bool nothing = m.written.none(begin, bytes), by_repeats = o.n_more || o.run.repeats > 1;
     if (now.lanes && !settings().strict && (!nothing || by_repeats || root)) {
         now.holes = true;
         if (root || nothing) c.log[now.id].root = root ? root : now.id;
+        if (!c.log[now.id].partly) c.log[now.id].partly = partly ? partly : now.id;
         return;
     }
     const int64_t element = int64_t(at - uint64_t(o.base - m.data())) * 8 / int64_t(o.bits);
@@ -108,6 +109,10 @@ inline void unwritten(const Operand &o, Now &now, Memory &m, uint64_t begin, uin
         report("ErrorRead2", "copy or Duplicate into it first", Name(o).text, element,
                "%s: what it reads was never written, and %s (line %d) takes the result: %s: element %lld", first.name,
                now.name, line, Name(o).text, (long long)element);
+    else if (partly && c.log[partly].where.line)
+        report("ErrorRead2", "copy or Duplicate into it first", Name(o).text, element,
+               "%s: %s: element %lld was never written, and what %s (line %d) read neither", now.name, Name(o).text,
+               (long long)element, c.log[partly].name, c.log[partly].where.line);
     else
         report("ErrorRead2", "copy or Duplicate into it first", Name(o).text, element,
                "%s: %s: element %lld was never written", now.name, Name(o).text, (long long)element);

@@ -4,6 +4,13 @@
 #include "events.h"
 #include "params.h"
 
+namespace asc_cpu {
+inline void set_atomic(Atomic what, Where w) {
+    core().atomic = what;
+    core().atomic_from = w;
+}
+}  // namespace asc_cpu
+
 namespace AscendC {
 
 inline void SetMaskCount() {
@@ -53,16 +60,16 @@ struct AscendCUtils {
 
 /* What copies to global memory do from here on. */
 template <typename T>
-inline void SetAtomicAdd() {
-    asc_cpu::core().atomic = asc_cpu::Atomic::Add;
+inline void SetAtomicAdd(asc_cpu::Where w = asc_cpu::Where::here()) {
+    asc_cpu::set_atomic(asc_cpu::Atomic::Add, w);
 }
 template <typename T>
-inline void SetAtomicMax() {
-    asc_cpu::core().atomic = asc_cpu::Atomic::Max;
+inline void SetAtomicMax(asc_cpu::Where w = asc_cpu::Where::here()) {
+    asc_cpu::set_atomic(asc_cpu::Atomic::Max, w);
 }
 template <typename T>
-inline void SetAtomicMin() {
-    asc_cpu::core().atomic = asc_cpu::Atomic::Min;
+inline void SetAtomicMin(asc_cpu::Where w = asc_cpu::Where::here()) {
+    asc_cpu::set_atomic(asc_cpu::Atomic::Min, w);
 }
 template <typename T>
 inline void SetAtomicType() {}
@@ -83,8 +90,8 @@ enum class AtomicDtype : uint8_t {
 };
 enum class AtomicOp : uint8_t { ATOMIC_SUM };
 template <AtomicDtype type, AtomicOp op>
-inline void SetStoreAtomicConfig() {
-    asc_cpu::core().atomic = type == AtomicDtype::ATOMIC_NONE ? asc_cpu::Atomic::None : asc_cpu::Atomic::Add;
+inline void SetStoreAtomicConfig(asc_cpu::Where w = asc_cpu::Where::here()) {
+    asc_cpu::set_atomic(type == AtomicDtype::ATOMIC_NONE ? asc_cpu::Atomic::None : asc_cpu::Atomic::Add, w);
 }
 
 enum class CacheLine : uint8_t { SINGLE_CACHE_LINE, ENTIRE_DATA_CACHE };

@@ -52,7 +52,8 @@ struct Issued {
     uint32_t number;
     uint8_t pipe;
     uint64_t begin = 0, bytes = 0; /* of a load: where to, and how much */
-    uint32_t root = 0; /* the first instruction of those that computed with what nothing wrote, 0: none did */
+    uint32_t root = 0;   /* the first instruction of those that computed with what nothing wrote, 0: none did */
+    uint32_t partly = 0; /* the first that found a part of what it read unwritten, 0: none did */
 };
 /* An instruction that has not taken effect. */
 struct Pending {
@@ -108,6 +109,8 @@ struct Core {
     /* Repeats of vector instructions that wait for a bank of the unified buffer, and the first such instruction. */
     uint64_t bank_waits = 0;
     Where bank_wait = Where::nowhere();
+    /* What made copies atomic. */
+    Where atomic_from = Where::nowhere();
 
     uint64_t work[WORK_KINDS] = {};
 

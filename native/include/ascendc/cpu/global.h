@@ -29,6 +29,7 @@ struct Global {
     std::vector<uint32_t> stamps = {}; /* events, from the first write on */
     uint64_t read = 0;                 /* bytes that instructions have read of it */
     Where reader = Where::nowhere();   /* the last one */
+    Where writer = Where::nowhere();
 
     /* Its bytes before the first SIMT threads that may write it. One that writes what is there can't be seen: of bytes
      * that are the same it is not known whether something wrote them. */

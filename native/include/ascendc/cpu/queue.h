@@ -262,13 +262,16 @@ class TBuf {
 
     void init(uint32_t owner, uint32_t begin, uint32_t bytes) {
         buffer_ = asc_cpu::made({asc_cpu::Stage::Calc, space, false, begin, bytes, owner, 0});
+        buffer_->where = asc_cpu::place().where;
     }
 
    private:
     void there(asc_cpu::Where w) const {
         if (w.line) asc_cpu::place().where = w;
-        if (!buffer_ || !buffer_->bytes)
-            asc_cpu::fail_with("ErrorBuffer0", "call TPipe::InitBuffer first", "a TBuf without InitBuffer");
+        if (!buffer_) asc_cpu::fail_with("ErrorBuffer0", "call TPipe::InitBuffer first", "a TBuf without InitBuffer");
+        if (!buffer_->bytes)
+            asc_cpu::fail_with("ErrorBuffer0", "check the size that it is given",
+                               "a TBuf of 0 bytes (InitBuffer, line %d)", buffer_->where.line);
     }
     std::shared_ptr<asc_cpu::Buffer> buffer_;
 };

@@ -40,7 +40,7 @@ class Launch {
             for (size_t i = 0; i < request_.n_buffers; i++) add(request_.buffers[i]);
         };
         std::optional<ExplainedSignals> explained;
-        if (request_.owns_process) explained.emplace(request_);
+        if (request_.owns_process) explained.emplace(&request_);
         try {
             asc_cpu::run_on_its_cores(request_.blocks, memories(), begin, body);
             asc_cpu::place() = {};
@@ -78,9 +78,16 @@ class Launch {
                                 "tensor %s: byte %llu is what it was before the first SIMT threads", g.name,
                                 (unsigned long long)at);
             else if (at < g.bytes)
-                asc_cpu::report("ErrorWrite5", "write every element, those of the last tile too", g.name, -1,
-                                "tensor %s: byte %llu was never written", g.name, (unsigned long long)at);
+                tell_unwritten(g, at);
         }
+    }
+    /* At the line that writes the others, if there is one. */
+    static void tell_unwritten(const asc_cpu::Global &g, uint64_t at) {
+        asc_cpu::place() = {g.writer, -1};
+        asc_cpu::report("ErrorWrite5", "write every element, those of the last tile too", g.name, -1,
+                        "tensor %s%s: byte %llu was never written", g.name,
+                        g.writer.line ? ", which this line writes" : "", (unsigned long long)at);
+        asc_cpu::place() = {};
     }
     void tell(const asc_cpu::Fault &fault) const {
         const char *text = fault.text;

@@ -22,6 +22,7 @@
 #include <deque>
 
 #include "describe.h"
+#include "signals.h"
 
 namespace asc_host {
 
@@ -217,6 +218,7 @@ inline int answer(const Parts &parts, ops::OpDef *definition) {
     try {
         const std::unique_ptr<HostOperator> host = definition ? std::make_unique<HostOperator>(definition) : nullptr;
         if (host) {
+            const ExplainedSignals explained(nullptr);
             node.type = node.name = host->definition().name;
             host->infer(node, request.rules);
         } else {
@@ -228,6 +230,7 @@ inline int answer(const Parts &parts, ops::OpDef *definition) {
             t = gert::Tensor(t.GetShape(), *t.asc_desc(), outputs.back().data());
         }
         if (host) {
+            const ExplainedSignals explained(nullptr);
             host->tile(node);
             host->fill_outputs(node);
             request.workspace = node.workspaces.empty() ? 0 : node.workspaces[0];

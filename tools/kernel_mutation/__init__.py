@@ -1,0 +1,1 @@
+"""Mistakes planted in Ascend C kernels."""
