@@ -21,6 +21,7 @@ from ascend_ep.cli.command import Parser, command
 from ascend_ep.cli.om_inputs import dims_of_shapes, input_arrays
 from ascend_ep.cli.om_inspect import bundle_text, describe
 from ascend_ep.errors import AscendError
+from ascend_ep.extras import to_install
 
 if TYPE_CHECKING:
     from ascend_ep.runtime.session import InferenceSession
@@ -35,6 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         found, text, ok = given.run(given)
     except AscendError as error:
+        if error.code == "E40003" and (line := to_install("convert")):
+            error.fix = f"{line}. {error.fix}"
         if given.json:
             print(json.dumps({"ok": False, "code": error.code, "where": error.where, "error": error.text}))
         print(error, file=sys.stderr)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar, cast
 
+from ascend_ep import regular_file
 from ascend_ep.errors import AscendError
 
 from . import options, refused_members, session_calls
@@ -232,7 +233,7 @@ def is_bundle(source: Source) -> bool:
     if path.endswith(".om"):
         return True
     try:
-        with open(path, "rb") as file:
+        with regular_file.opened(path) as file:
             return file.read(4) == b"IMOD"
     except OSError as error:
         if isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError):
