@@ -8,6 +8,8 @@ import stat
 from io import BufferedReader
 from pathlib import Path
 
+from ascend_ep.errors import AscendError
+
 
 def opened(path: str | os.PathLike[str]) -> BufferedReader:
     """The file, to be read. Raises OSError, also for what is neither a file nor a link to one."""
@@ -23,6 +25,15 @@ def read(path: str | os.PathLike[str]) -> bytes:
     """What the file holds. Raises OSError as `opened` does."""
     with opened(path) as file:
         return file.read()
+
+
+def refusal(path: str | os.PathLike[str], *details: str, where: str = "") -> AscendError:
+    """Of what is no file: E10410 where nothing is, else E41010, which says what is there."""
+    found = Path(path)
+    if not found.exists():
+        return AscendError("E10410", path, *details, where=where)
+    reason = "it is a folder" if found.is_dir() else "it is no regular file"
+    return AscendError("E41010", path, reason, *details, where=where)
 
 
 def is_endless(path: Path) -> bool:

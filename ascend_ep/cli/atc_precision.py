@@ -153,7 +153,7 @@ def _named(path: str, flag: str, number: int, name: str) -> str:
 
 def _text(path: str, flag: str) -> str:
     if not Path(path).is_file():
-        raise AscendError("E10410", path, f"{flag} names it")
+        raise regular_file.refusal(path, f"{flag} names it")
     try:
         data = regular_file.read(path)
         if len(data) > LIMIT:

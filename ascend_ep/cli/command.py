@@ -119,6 +119,14 @@ class Parser(argparse.ArgumentParser):
         print(AscendError("E40021", f"{message}.{near}", fix=f"{self.prog} --help"), file=sys.stderr)
         raise SystemExit(WRONG_USAGE)
 
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        """What --flag=-- gives the flag: argparse takes that for the end of the flags, and gives a list."""
+        if action.option_strings and action.nargs is None and arg_strings == ["--"]:
+            value = self._get_value(action, "--")
+            self._check_value(action, value)
+            return value
+        return super()._get_values(action, arg_strings)
+
     def _print_message(self, message: str, file: Any = None) -> None:
         (file or sys.stderr).write(message)
 

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from ascend_ep import regular_file
 from ascend_ep.cli.atc_files import check_target, write_renamed
 from ascend_ep.errors import AscendError
 
@@ -86,5 +87,5 @@ def open_bundle(path: Path, threads: int) -> Any:
     from ascend_ep.runtime.session import open_with_threads
 
     if not path.is_file():
-        raise AscendError("E10410", path)
+        raise regular_file.refusal(path)
     return open_with_threads(path, threads)

@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ascend_ep import regular_file
 from ascend_ep.errors import AscendError
 from ascend_ep.provider import overridden_initializers, pending, registration, session_hook
 from ascend_ep.provider.plugin_library import ALIAS, EP_NAME
@@ -56,7 +57,7 @@ def model_session(source: Source, *args: Any, **kwargs: Any) -> Any:
     E10041 for what onnxruntime refuses."""
     where = "the given bytes" if isinstance(source, bytes | bytearray | memoryview) else os.fspath(source)
     if not isinstance(source, bytes | bytearray | memoryview) and not os.path.isfile(source):
-        raise AscendError("E10410", where)
+        raise regular_file.refusal(where)
     try:
         return session(source, *args, **kwargs)
     except Exception as error:

@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from drawn_lines import GOOD, draw, of_special_files
+from drawn_lines import GOOD, SPECIAL, draw, of_special_files
 
 import ascend_ep
 
@@ -34,6 +34,7 @@ SECONDS = 60
 MODEL = """<ir_version: 8, opset_import: ["": 17]>
   layer (float[{rows}, 4] x) => (float[{rows}, 4] y) {{ h = {op}(x)  y = Neg(h) }}"""
 CODED = re.compile(r"\bE\d{5}\b|^ERROR: |^usage: |There is no code", re.MULTILINE)
+ABSENT = re.compile(r"\[(\S+)\] does not exist")
 #: A user's program that these run ends as it ends.
 RUNS_PROGRAMS = (("ep", "run"), ("prof", "run"))
 #: Where a line's output goes to: most have a file.
@@ -149,6 +150,8 @@ def objection(line: list[str], status: int, said: str) -> str:
         return "a traceback"
     if "E19999" in said:
         return "an inner error"
+    if (named := ABSENT.search(said)) and named[1] in SPECIAL and named[1] != "dangling":
+        return "what is there is called absent"
     if status and not runs_programs and not CODED.search(said):
         return "no code"
     return ""

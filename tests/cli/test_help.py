@@ -87,3 +87,7 @@ def test_flags_for_builds(capsys: pytest.CaptureFixture[str]) -> None:
     words = capsys.readouterr().out.split()
     assert words[0] == f"-I{ascend_ep.get_include()}"
     assert os.path.dirname(ascend_ep.get_runtime_library_path()) == words[1].removeprefix("-L")
+
+
+def test_two_dashes_are_a_flags_value() -> None:
+    assert op.command_parser().parse_args(["list", "--custom_op=--"]).custom_op == ["--"]

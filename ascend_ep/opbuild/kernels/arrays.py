@@ -33,10 +33,8 @@ def read_array(text: str, flag: str) -> Array:
     match = _BINARY.fullmatch(text)
     name = match["file"] if match and not Path(text).exists() else text
     path = Path(name)
-    if path.exists() and not path.is_file():
-        raise AscendError("E41010", path, "it is no regular file")
     if not path.is_file():
-        raise AscendError("E10410", path)
+        raise regular_file.refusal(path)
     if path.suffix == ".npy":
         return _read_npy(path)
     if match is None:
