@@ -13,6 +13,7 @@ from typing import Any
 from ascend_ep import regular_file
 from ascend_ep.errors import AscendError
 from ascend_ep.provider import overridden_initializers, pending, registration, session_hook
+from ascend_ep.provider.model_calls import session_class
 from ascend_ep.provider.plugin_library import ALIAS, EP_NAME
 from ascend_ep.provider.undeclared import is_of_onnxruntime
 from ascend_ep.runtime.options import SessionOptions, onnxruntime
@@ -46,7 +47,7 @@ def session(
     pending.override(overridden_initializers.of(options))  # for releases without the hook
     declared = session_hook.declare(model, options, names, settings)
     try:
-        return ort.InferenceSession(model, options, providers=names, provider_options=settings, **kwargs)
+        return session_class()(model, options, providers=names, provider_options=settings, **kwargs)
     except Exception as error:  # for releases without the hook
         session_hook.refuse(error, model, declared[0] if declared else None)
         raise
