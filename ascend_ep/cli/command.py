@@ -105,6 +105,13 @@ def _print_version(name: str) -> int:
     return 0
 
 
+def seed(text: str) -> int:
+    """For argparse. Raises ValueError for less than 0, of which numpy makes no generator."""
+    if (value := int(text)) < 0:
+        raise ValueError(text)
+    return value
+
+
 class Parser(argparse.ArgumentParser):
     """argparse's, but what is wrong with a line is one coded error, with what may have been meant, and help
     that can't be printed isn't passed over."""

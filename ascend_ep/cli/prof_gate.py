@@ -10,6 +10,7 @@ from typing import Any
 
 from ascend_ep import regular_file
 from ascend_ep.cli.atc_files import check_target, write_renamed
+from ascend_ep.cli.command import seed
 from ascend_ep.errors import AscendError
 
 
@@ -38,7 +39,7 @@ def add_gate(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     command.add_argument(
         "--dim", action="append", default=[], metavar="NAME=SIZE", help="of a free dimension"
     )
-    command.add_argument("--seed", type=int, default=0, help="of the random inputs")
+    command.add_argument("--seed", type=seed, default=0, help="of the random inputs")
     command.add_argument("--markdown", metavar="FILE", help="write the verdict for a comment")
     command.add_argument("--junit", metavar="FILE", help="write the verdict as a test case")
     command.add_argument("--json", action="store_true", help="print JSON")

@@ -12,7 +12,7 @@ import pytest
 
 import ascend_ep
 from ascend_ep.__main__ import COMMANDS
-from ascend_ep.cli import atc, ep, op
+from ascend_ep.cli import atc, ep, om, op
 from ascend_ep.cli.atc_flags import FLAGS
 
 
@@ -91,3 +91,10 @@ def test_flags_for_builds(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_two_dashes_are_a_flags_value() -> None:
     assert op.command_parser().parse_args(["list", "--custom_op=--"]).custom_op == ["--"]
+
+
+@pytest.mark.parametrize("words", [["bench", "m.om"], ["run", "m.om"], ["diff", "m.onnx", "m.om"]])
+def test_a_seed_is_no_negative_number(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        om.command_parser().parse_args([*words, "--seed", "-1"])
+    assert "E40021" in capsys.readouterr().err
