@@ -19,8 +19,10 @@ LINE, INTERRUPTED = "E43108: Interrupted: nothing was written.\n", 128 + 2
 
 
 def _leave(*_: object) -> None:
-    os.write(2, LINE.encode())
-    os._exit(INTERRUPTED)
+    try:
+        os.write(2, LINE.encode())
+    finally:  # closed, or without a reader
+        os._exit(INTERRUPTED)
 
 
 def _command(module: str) -> Callable[[], int]:

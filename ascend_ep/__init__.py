@@ -55,6 +55,12 @@ __all__ = [
     "quantize",
     "report",
 ]
+#: What these do or name is the same for bundles and for models.
+_OF_ONNXRUNTIME = (
+    *("OrtAllocatorType", "OrtDevice", "OrtMemType", "OrtMemoryInfo"),
+    *("disable_telemetry_events", "enable_telemetry_events", "get_all_providers", "get_build_info"),
+    *("get_version_string", "set_default_logger_severity", "set_default_logger_verbosity", "set_seed"),
+)
 
 
 def convert(model: _Any, **options: _Any) -> "_Bundle":
@@ -83,6 +89,15 @@ def profile(counters: bool = False) -> "_Recording":
     from .profiling.recording import Recording
 
     return Recording(counters)
+
+
+def __getattr__(name: str) -> _Any:
+    """What programs call of onnxruntime's module beside sessions, from onnxruntime itself."""
+    if name in _OF_ONNXRUNTIME:
+        from .runtime.options import onnxruntime
+
+        return getattr(onnxruntime(), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 _defer_sympy()

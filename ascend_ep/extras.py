@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 
@@ -75,6 +76,12 @@ def named(extra: str = "") -> Iterator[None]:
         if found is not None and extra:
             found = AscendError("E40020", EXTRAS[extra].who, error.name, f"ascend-ep[{extra}]")
         raise found or error from None
+
+
+def to_install(extra: str) -> str:
+    """The line that installs an extra of which a module isn't there; "" where all are."""
+    names = (MODULES.get(name, name) for name in EXTRAS[extra].packages)
+    return "" if all(map(find_spec, names)) else f'pip install "ascend-ep[{extra}]"'
 
 
 def without(module: str) -> AscendError:

@@ -1,20 +1,39 @@
-"""Files that users name as inputs, read whole: a device or a pipe may never end."""
+"""Files that users name as inputs: a device may never end, a pipe's opening may wait for ever."""
 
 from __future__ import annotations
 
 import errno
 import os
 import stat
+from io import BufferedReader
 from pathlib import Path
+
+from ascend_ep.errors import AscendError
+
+
+def opened(path: str | os.PathLike[str]) -> BufferedReader:
+    """The file, to be read. Raises OSError, also for what is neither a file nor a link to one."""
+    # A pipe's opening would wait for its other end.
+    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "it is no regular file", os.fspath(path))
+    return file
 
 
 def read(path: str | os.PathLike[str]) -> bytes:
-    """What the file holds. Raises OSError, also for what is neither a file nor a link to one."""
-    # A pipe's opening would wait for its other end.
-    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file", os.fspath(path))
+    """What the file holds. Raises OSError as `opened` does."""
+    with opened(path) as file:
         return file.read()
+
+
+def refusal(path: str | os.PathLike[str], *details: str, where: str = "") -> AscendError:
+    """Of what is no file: E10410 where nothing is, else E41010, which says what is there."""
+    found = Path(path)
+    if not found.exists():
+        return AscendError("E10410", path, *details, where=where)
+    reason = "it is a folder" if found.is_dir() else "it is no regular file"
+    return AscendError("E41010", path, reason, *details, where=where)
 
 
 def is_endless(path: Path) -> bool:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from ascend_ep import regular_file
 from ascend_ep.errors import AscendError
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
@@ -76,7 +77,7 @@ def records(folder: Path, least: str = "DEBUG") -> list[Record]:
 def _read(path: Path) -> Iterator[Record]:
     """Entries of a file; lines that are none belong to the entry before."""
     try:
-        with open(path, "rb") as file:
+        with regular_file.opened(path) as file:
             lines = file.read(MOST_BYTES).decode(errors="replace").splitlines()
     except OSError as error:
         raise AscendError("E40002", f"can't read [{path}]: {error.strerror}") from error

@@ -19,6 +19,7 @@ import numpy as np
 import onnx_ir as ir
 from numpy.typing import NDArray
 
+from ascend_ep import regular_file
 from ascend_ep.element_types import BFLOAT16, ELEMENT_TYPES, FLOAT32, FLOAT64
 from ascend_ep.errors import AscendError, did_you_mean
 from ascend_ep.opdef.jsontext import strict_json
@@ -99,7 +100,7 @@ def read_operators(path: str) -> list[OpDesc]:
     if not Path(path).exists():
         raise AscendError("E10023", path)
     try:
-        data = Path(path).read_bytes()
+        data = regular_file.read(path)
     except OSError as error:
         raise AscendError("E10024", path, details=[str(error.strerror)]) from error
     if len(data) > LIMIT:

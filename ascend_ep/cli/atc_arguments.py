@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Sequence
 
+from ascend_ep import regular_file
 from ascend_ep.cli.atc_flags import BY_NAME, FLAGS, Flag
 from ascend_ep.errors import AscendError, nearest
 
@@ -103,7 +104,7 @@ def check(given: dict[str, str]) -> None:
     for name, value in given.items():
         flag = BY_NAME[name]
         if (flag.kind == "config" or (flag.kind == "file" and not flag.acts)) and not os.path.isfile(value):
-            raise AscendError("E10410", value, f"--{name} names it")
+            raise regular_file.refusal(value, f"--{name} names it")
         if flag.kind == "profiles":
             space = "" if name == "dynamic_batch_size" else r"\s*"
             if not re.fullmatch(rf"{space}\d+({space}[,;]{space}\d+)*{space}[,;]?{space}", value, re.ASCII):

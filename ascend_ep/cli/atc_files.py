@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from ascend_ep import atomic_file
+from ascend_ep import atomic_file, regular_file
 from ascend_ep.errors import AscendError, nearest
 
 #: Bytes of --output; the rest of what a file system takes is for suffixes and for files half written.
@@ -18,11 +18,9 @@ MAX_NAME, MAX_PATH = 200, 4000
 def existing(path: str) -> Path:
     """The path of a file that is there. Raises AscendError E10410, or E41010 for what is no file."""
     found = Path(path)
-    if found.exists() and not found.is_file():
-        raise AscendError("E41010", path, "it is a folder" if found.is_dir() else "it is no regular file")
     if not found.is_file():
         near = [f"{stem}{found.suffix}" for stem in nearest(found.stem, _beside(found))]
-        raise AscendError("E10410", path, details=[f"near it: {', '.join(near)}"] if near else [])
+        raise regular_file.refusal(path, *([f"near it: {', '.join(near)}"] if near else []))
     return found
 
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ascend_ep import regular_file
 from ascend_ep.cli.atc_log import warn
 from ascend_ep.errors import AscendError, did_you_mean
 from ascend_ep.opdef.dtypes import FLOAT16
@@ -152,9 +153,9 @@ def _named(path: str, flag: str, number: int, name: str) -> str:
 
 def _text(path: str, flag: str) -> str:
     if not Path(path).is_file():
-        raise AscendError("E10410", path, f"{flag} names it")
+        raise regular_file.refusal(path, f"{flag} names it")
     try:
-        data = Path(path).read_bytes()
+        data = regular_file.read(path)
         if len(data) > LIMIT:
             raise AscendError("E10001", path, flag, f"The file has more than {LIMIT} bytes.")
         return data.decode("utf-8-sig")

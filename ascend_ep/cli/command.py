@@ -105,6 +105,13 @@ def _print_version(name: str) -> int:
     return 0
 
 
+def seed(text: str) -> int:
+    """For argparse. Raises ValueError for less than 0, of which numpy makes no generator."""
+    if (value := int(text)) < 0:
+        raise ValueError(text)
+    return value
+
+
 class Parser(argparse.ArgumentParser):
     """argparse's, but what is wrong with a line is one coded error, with what may have been meant, and help
     that can't be printed isn't passed over."""
@@ -118,6 +125,14 @@ class Parser(argparse.ArgumentParser):
             near = self._meant(stranger[1].partition("=")[0])
         print(AscendError("E40021", f"{message}.{near}", fix=f"{self.prog} --help"), file=sys.stderr)
         raise SystemExit(WRONG_USAGE)
+
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        """What --flag=-- gives the flag: argparse takes that for the end of the flags, and gives a list."""
+        if action.option_strings and action.nargs is None and arg_strings == ["--"]:
+            value = self._get_value(action, "--")
+            self._check_value(action, value)
+            return value
+        return super()._get_values(action, arg_strings)
 
     def _print_message(self, message: str, file: Any = None) -> None:
         (file or sys.stderr).write(message)

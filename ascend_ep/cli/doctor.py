@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -86,7 +87,10 @@ def _package(name: str, least: tuple[int, int], absent: State, need: str) -> Che
 
 def _extra(extra: str) -> Check:
     """All or nothing of an extra is fine; a part of it, or a part that is too old, is wrong."""
-    packages, purpose = EXTRAS[extra].packages, EXTRAS[extra].who
+    packages, purpose = (
+        EXTRAS[extra].packages,
+        re.sub(r"^(A|The) ", lambda m: m[0].lower(), EXTRAS[extra].who),
+    )
     install = f'pip install "ascend-ep[{extra}]"'
     found = [_package(name, least, "note", purpose) for name, least in packages.items()]
     faults = [f"{c.name} {c.found}" for c in found if c.state != "good"]

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 from ascend_ep import atomic_file
 from ascend_ep.cli import om_quantize, om_reduce
 from ascend_ep.cli.atc_files import check_target, existing
-from ascend_ep.cli.command import Parser, command
+from ascend_ep.cli.command import Parser, command, seed
 from ascend_ep.cli.om_inputs import dims_of_shapes, input_arrays
 from ascend_ep.cli.om_inspect import bundle_text, describe
 from ascend_ep.errors import AscendError
+from ascend_ep.extras import to_install
 
 if TYPE_CHECKING:
     from ascend_ep.runtime.session import InferenceSession
@@ -35,6 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         found, text, ok = given.run(given)
     except AscendError as error:
+        if error.code == "E40003" and (line := to_install("convert")):
+            error.fix = f"{line}. {error.fix}"
         if given.json:
             print(json.dumps({"ok": False, "code": error.code, "where": error.where, "error": error.text}))
         print(error, file=sys.stderr)
@@ -120,7 +123,7 @@ def _input_flags(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--dim", action="append", default=[], metavar="NAME=SIZE", help="size of a free dimension (default 2)"
     )
-    command.add_argument("--seed", type=int, default=0, help="of the random inputs")
+    command.add_argument("--seed", type=seed, default=0, help="of the random inputs")
 
 
 def inspect(given: argparse.Namespace) -> tuple[Found, str, bool]:

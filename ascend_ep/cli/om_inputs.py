@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep import array_file
 from ascend_ep.cli.atc_shapes import parse_input_shape
 from ascend_ep.element_types import dtype_of_name
 from ascend_ep.errors import AscendError
@@ -104,13 +105,12 @@ def _from_files(inputs: dict[str, NodeArg], files: Sequence[str]) -> dict[str, N
 def _load(path: str) -> NDArray[Any] | dict[str, NDArray[Any]]:
     """The array of an .npy file, or those of an .npz file by name. Pickled objects are refused."""
     try:
-        loaded = np.load(path, allow_pickle=False)
-        return dict(loaded) if isinstance(loaded, np.lib.npyio.NpzFile) else loaded
+        return array_file.load(path)
     except FileNotFoundError:
         raise AscendError("E10410", path) from None
     except OSError as error:
         raise AscendError("E40002", f"can't read [{path}]: {error.strerror}") from error
-    except (ValueError, EOFError) as error:
+    except ValueError as error:
         fix = "Save arrays with numpy.save or numpy.savez."
         raise AscendError("E40002", f"[{path}] is no .npy or .npz file", fix=fix) from error
 

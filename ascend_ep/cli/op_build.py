@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ascend_ep import regular_file
 from ascend_ep.cli.interrupt import watching
 from ascend_ep.cli.op_run import add_kernel_arguments
 from ascend_ep.cli.op_values import at_flag, read_attributes, read_inputs, read_seconds, read_types
@@ -213,7 +214,7 @@ def _check(given: argparse.Namespace) -> None:
     if given.input_shape is None:
         raise AscendError("E10007", "input_shape", "the shape of each input, [4,33];[33]")
     if given.file is not None and not Path(given.file).is_file():
-        raise AscendError("E10410", given.file)
+        raise regular_file.refusal(given.file)
     if given.file is not None and Path(given.file).suffix not in (".py", ".txt"):
         reason, fix = "its file must end in .py or .txt", "Rename it, or give its text with --prompt."
         raise AscendError("E42001", "description", reason, where=given.file, fix=fix)

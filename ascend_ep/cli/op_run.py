@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ascend_ep.cli.command import seed
 from ascend_ep.cli.op_values import read_attributes, read_inputs, read_types
 from ascend_ep.errors import AscendError
 
@@ -101,7 +102,7 @@ def add_kernel_arguments(group: Any) -> None:
         metavar="FILE",
         help="x.npy, or x.bin:float16:[8,2048]; in order",
     )
-    add("--seed", type=int, default=0, help="of random inputs")
+    add("--seed", type=seed, default=0, help="of random inputs")
     add("--output_shape", default="", metavar="SHAPES", help="of outputs, where nothing else says them")
     add("--output_dtype", default="", metavar="TYPES", help='of outputs, by ";"')
     add(

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ascend_ep import regular_file
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.registry import ENVIRONMENT_VARIABLE, Registry
@@ -59,7 +60,7 @@ def definition_path(name: str, environ: Mapping[str, str]) -> Path:
     """The file of an operator: as given, or by type or file name in $ASCEND_CUSTOM_OPS. Raises E43105."""
     if name.endswith(".json") or "/" in name:
         if not Path(name).is_file():
-            raise AscendError("E10410", name)
+            raise regular_file.refusal(name)
         return Path(name)
     folder = environ.get(ENVIRONMENT_VARIABLE) or None
     if folder is None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ascend_ep import atomic_file
+from ascend_ep import atomic_file, regular_file
 from ascend_ep.cli.command import Parser, command
 from ascend_ep.errors import AscendError
 from ascend_ep.opbuild.ascendc.call_request import GE_NUMBERS
@@ -50,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
 def _entries(path: Path) -> list[dict[str, Any]]:
     """What --input_param asks for, each with its op_type. Raises AscendError E10410, E41010."""
     if not path.is_file():
-        raise AscendError("E10410", path)
+        raise regular_file.refusal(path)
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         return [{"op_type": content["op_type"], **entry} for entry in content["op_list"]]

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ascend_ep import atomic_file
+from ascend_ep import atomic_file, regular_file
 from ascend_ep.cli.atc_files import check_target
 from ascend_ep.errors import AscendError
 
@@ -57,7 +57,7 @@ def add_advise(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def advise(given: argparse.Namespace) -> int:
     source = Path(given.model)
     if not source.is_file():
-        raise AscendError("E10410", source)
+        raise regular_file.refusal(source)
     model = _load(source)
     llm = _endpoint(given)
     if given.apply:

@@ -8,7 +8,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from ascend_ep import regular_file
 from ascend_ep.cli.atc_files import check_target, write_renamed
+from ascend_ep.cli.command import seed
 from ascend_ep.errors import AscendError
 
 
@@ -37,7 +39,7 @@ def add_gate(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     command.add_argument(
         "--dim", action="append", default=[], metavar="NAME=SIZE", help="of a free dimension"
     )
-    command.add_argument("--seed", type=int, default=0, help="of the random inputs")
+    command.add_argument("--seed", type=seed, default=0, help="of the random inputs")
     command.add_argument("--markdown", metavar="FILE", help="write the verdict for a comment")
     command.add_argument("--junit", metavar="FILE", help="write the verdict as a test case")
     command.add_argument("--json", action="store_true", help="print JSON")
@@ -86,5 +88,5 @@ def open_bundle(path: Path, threads: int) -> Any:
     from ascend_ep.runtime.session import open_with_threads
 
     if not path.is_file():
-        raise AscendError("E10410", path)
+        raise regular_file.refusal(path)
     return open_with_threads(path, threads)

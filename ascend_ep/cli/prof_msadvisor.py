@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ascend_ep import regular_file
 from ascend_ep.cli.command import Parser
 from ascend_ep.errors import AscendError
 
@@ -53,7 +54,7 @@ def _run(path: Path, folder: Path, dims: Sequence[str]) -> Profile:
     from ascend_ep.cli.prof_report import profile_bundle
 
     if not path.is_file():
-        raise AscendError("E10410", path)
+        raise regular_file.refusal(path)
     if path.suffix not in (".om", ".onnx"):
         fix = "Give the ONNX model or the bundle that the file was written of."
         raise AscendError("E10001", path, "--model", "It is neither a model nor a bundle.", fix=fix)

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import ascend_ep
+from ascend_ep import regular_file
 from ascend_ep.cli import toolkit
 from ascend_ep.errors import AscendError
 from ascend_ep.runtime.cache_folder import open_cache
@@ -59,13 +60,13 @@ def _command(words: Sequence[str], path: str) -> list[str]:
         return [sys.executable, *words]
     if os.sep in first or Path(first).is_file():
         if not Path(first).is_file():
-            raise AscendError("E10410", first)
+            raise regular_file.refusal(first)
         if not os.access(first, os.X_OK):
             raise AscendError("E40002", f"can't run [{first}]: it isn't executable", fix=f"chmod +x {first}")
         return [os.path.join(".", first), *words[1:]]
     found = shutil.which(first, path=path)
     if found is None:
-        raise AscendError("E10410", first)
+        raise regular_file.refusal(first)
     return [found, *words[1:]]
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ascend_ep import array_file
 from ascend_ep.cli.atc_files import check_target, write_renamed
 from ascend_ep.cli.atc_shapes import parse_input_shape
 from ascend_ep.errors import AscendError
@@ -156,7 +157,7 @@ def _arrays(given: argparse.Namespace, tensors: list[Tensor], batch: int) -> dic
     stored: dict[str, Any] = {}
     if given.input_data not in ("random", "zero"):
         try:
-            stored = dict(np.load(given.input_data, allow_pickle=False))
+            stored = array_file.load_several(given.input_data)
         except (OSError, ValueError) as error:
             fix = "Give random, zero, or a file of numpy.savez."
             raise AscendError("E40002", f"[{given.input_data}] can't be read: {error}", fix=fix) from error

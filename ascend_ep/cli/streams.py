@@ -1,5 +1,6 @@
 """Standard input, output and error as every command has them: open, even where the shell closed them; output
 that is named in the error when it fails, and that shows by number what the terminal has no character for.
+What standard error has no room or reader for is dropped: a command ends with its own status all the same.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import io
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 #: What a failure to print is about, in place of a file's name.
@@ -26,18 +27,25 @@ _UNSAID = ("strict", "surrogateescape")
 def standard_streams() -> Iterator[None]:
     """Around a command. Streams that a program has put in place of Python's own stay what they are."""
     _open_closed()
-    before: Any = sys.stdout
-    own: Any = sys.__stdout__
-    made = _naming(before) if _is_file(before) else before
-    sys.stdout = made
+    with _replaced("stdout", _Output), _replaced("stderr", _Errors):
+        yield
+
+
+@contextmanager
+def _replaced(name: str, kind: type[io.FileIO]) -> Iterator[None]:
+    before, own = getattr(sys, name), getattr(sys, f"__{name}__")
+    made = _over(before, kind) if _is_file(before) else before
+    setattr(sys, name, made)
     if own is before:
-        sys.__stdout__ = made  # type: ignore[misc]
+        setattr(sys, f"__{name}__", made)
     try:
         yield
     finally:
-        if sys.stdout is made:
-            sys.stdout = before
-        sys.__stdout__ = own  # type: ignore[misc]
+        with suppress(OSError, ValueError):  # its reader has gone, or a program closed it
+            made.flush()
+        if getattr(sys, name) is made:
+            setattr(sys, name, before)
+        setattr(sys, f"__{name}__", own)
 
 
 def _open_closed() -> None:
@@ -63,9 +71,10 @@ def _is_file(stream: Any) -> bool:
     return isinstance(getattr(stream.buffer, "raw", stream.buffer), io.FileIO)
 
 
-def _naming(stream: Any) -> io.TextIOWrapper:
-    stream.flush()
-    raw = _Output(stream.fileno(), "w", closefd=False)
+def _over(stream: Any, kind: type[io.FileIO]) -> io.TextIOWrapper:
+    with suppress(OSError):
+        stream.flush()
+    raw = kind(stream.fileno(), "w", closefd=False)
     errors = _ESCAPED if stream.errors in _UNSAID else stream.errors
     if stream.write_through:  # as with PYTHONUNBUFFERED
         below: Any = raw
@@ -85,6 +94,16 @@ class _Output(io.FileIO):
         except OSError as error:
             error.filename = OUTPUT
             raise
+
+
+class _Errors(io.FileIO):
+    """A descriptor that takes everything."""
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data)
+        except OSError:
+            return len(data)
 
 
 def _escaped(error: UnicodeError) -> tuple[str, int]:

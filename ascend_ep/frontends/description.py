@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from ascend_ep import regular_file
 from ascend_ep.errors import AscendError
 from ascend_ep.frontends.functions import takes_one_tensor
 from ascend_ep.frontends.interface import Defaults, Described, camel_case
@@ -93,7 +94,7 @@ def _file_text(path: Path) -> str:
     if not path.exists():
         raise AscendError("E10410", path)
     try:
-        with path.open("rb") as file:
+        with regular_file.opened(path) as file:
             data = file.read(4 * MAX_TEXT + 4)
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -14,6 +14,7 @@ import onnx
 import onnx_ir as ir
 from google.protobuf.message import DecodeError
 
+from ascend_ep import regular_file
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.external_data import ExternalFiles, MemoryReader
 from ascend_ep.graph.old_opsets import OLDEST_READ, modernised
@@ -99,12 +100,11 @@ def _read(
                 f"{size} bytes are more than an ONNX file can hold (2 GiB)",
                 fix="Store the weights as external data.",
             )
-        with open(path, "rb") as file:
-            content = file.read()
+        content = regular_file.read(path)
     except FileNotFoundError:
         raise AscendError("E10410", path) from None
     except (OSError, ValueError) as error:
-        raise AscendError("E10041", path, str(error)) from None
+        raise AscendError("E10041", path, getattr(error, "strerror", None) or error) from None
     return _parse(content, path), path, os.path.dirname(os.path.abspath(path))
 
 

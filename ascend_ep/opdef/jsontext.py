@@ -15,6 +15,7 @@ from json.decoder import scanstring  # type: ignore[attr-defined]  # the C one i
 from pathlib import Path
 from typing import Any
 
+from ascend_ep import regular_file
 from ascend_ep.errors import AscendError
 
 MAX_BYTES = 1 << 20
@@ -51,7 +52,7 @@ class Document:
 def read_document(path: Path) -> Document:
     """Reads and parses a file of at most MAX_BYTES bytes of UTF-8."""
     try:
-        with path.open("rb") as file:
+        with regular_file.opened(path) as file:
             data = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise AscendError("E10410", path) from None

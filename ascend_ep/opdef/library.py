@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from ascend_ep import regular_file
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.definition import Library, OpDef, TensorSpec, canonical_domain
 
@@ -38,7 +39,7 @@ def parse_custom_op(text: str) -> tuple[str, Path]:
 def library_definition(name: str, path: Path) -> OpDef:
     """The definition of a library's operator; how many tensors it takes it alone knows. Raises E10410."""
     if not path.is_file():
-        raise AscendError("E10410", path, where=f"--custom_op={name}:{path}")
+        raise regular_file.refusal(path, where=f"--custom_op={name}:{path}")
     domain, _, op = name.rpartition("::")
     return OpDef(
         op=op,

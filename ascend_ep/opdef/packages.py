@@ -17,6 +17,7 @@ from functools import cache, cached_property
 from json import loads as read_json
 from pathlib import Path
 
+from ascend_ep import regular_file
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.definition import OpDef
 from ascend_ep.opdef.elf_file import ElfFile
@@ -43,7 +44,7 @@ def vendor_folders(environ: Mapping[str, str] = os.environ) -> tuple[Path, ...]:
 
 def _priorities(config: Path) -> list[str]:
     try:
-        lines = config.read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = regular_file.read(config).decode(errors="replace").splitlines()
     except OSError:
         return []
     found = [line.partition("=")[2] for line in lines if line.strip().startswith("load_priority")]

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from ascend_ep import regular_file
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.attributes import bind_attributes
 from ascend_ep.opdef.carried import carried_definitions
@@ -41,7 +42,7 @@ def read_proof(definition: Path) -> Report:
     """The stored proof. Raises E43105 when there is none."""
     path = proof_path(definition)
     try:
-        return Report.from_json(json.loads(path.read_text(encoding="utf-8")))
+        return Report.from_json(json.loads(regular_file.read(path)))
     except OSError as error:
         raise AscendError("E43105", definition, error.strerror or error, where=str(path)) from None
     except (ValueError, RecursionError) as error:

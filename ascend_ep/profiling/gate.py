@@ -15,7 +15,7 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from ascend_ep import atomic_file
+from ascend_ep import atomic_file, regular_file
 from ascend_ep.errors import AscendError
 from ascend_ep.profiling.interleaved import Comparison, compare
 from ascend_ep.runtime.session import InferenceSession
@@ -116,7 +116,7 @@ def baseline_bundle(path: Path) -> Path:
     if path.suffix != ".json":
         return path
     try:
-        found = json.loads(path.read_text())["bundle"]
+        found = json.loads(regular_file.read(path))["bundle"]
     except OSError as error:
         raise AscendError("E40002", f"can't read [{path}]: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:

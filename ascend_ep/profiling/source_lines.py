@@ -9,6 +9,7 @@ from pathlib import Path
 
 import onnx
 
+from ascend_ep import regular_file
 from ascend_ep.errors import AscendError
 
 STACK, SCOPES = "pkg.torch.onnx.stack_trace", "pkg.torch.onnx.name_scopes"
@@ -32,7 +33,7 @@ def sources_of(model: Path) -> dict[str, Source]:
     Raises AscendError E10410 and E10041.
     """
     if not model.is_file():
-        raise AscendError("E10410", model)
+        raise regular_file.refusal(model)
     try:
         graph = onnx.load(model, load_external_data=False).graph
     except Exception as error:  # whatever protobuf raises for bytes that are no model

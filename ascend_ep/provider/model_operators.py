@@ -10,6 +10,7 @@ import mmap
 import os
 from dataclasses import dataclass, field
 
+from ascend_ep import regular_file
 from ascend_ep.provider.wire import fields
 
 _MODEL_GRAPH, _MODEL_OPSET, _MODEL_FUNCTION = 7, 8, 25
@@ -36,7 +37,7 @@ def read_operators(model: str | os.PathLike[str] | bytes) -> ModelOperators:
             _read_model(memoryview(model), found)
             return found
         with (
-            open(model, "rb") as file,
+            regular_file.opened(model) as file,
             mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
             memoryview(mapped) as view,
         ):

@@ -10,8 +10,10 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ascend_ep import regular_file
 from ascend_ep.errors import AscendError
 from ascend_ep.provider import overridden_initializers, pending, registration, session_hook
+from ascend_ep.provider.model_calls import session_class
 from ascend_ep.provider.plugin_library import ALIAS, EP_NAME
 from ascend_ep.provider.undeclared import is_of_onnxruntime
 from ascend_ep.runtime.options import SessionOptions, onnxruntime
@@ -45,7 +47,7 @@ def session(
     pending.override(overridden_initializers.of(options))  # for releases without the hook
     declared = session_hook.declare(model, options, names, settings)
     try:
-        return ort.InferenceSession(model, options, providers=names, provider_options=settings, **kwargs)
+        return session_class()(model, options, providers=names, provider_options=settings, **kwargs)
     except Exception as error:  # for releases without the hook
         session_hook.refuse(error, model, declared[0] if declared else None)
         raise
@@ -56,9 +58,7 @@ def model_session(source: Source, *args: Any, **kwargs: Any) -> Any:
     E10041 for what onnxruntime refuses."""
     where = "the given bytes" if isinstance(source, bytes | bytearray | memoryview) else os.fspath(source)
     if not isinstance(source, bytes | bytearray | memoryview) and not os.path.isfile(source):
-        if os.path.exists(source) and not os.path.isdir(source):
-            raise AscendError("E10041", where, "it is no regular file")
-        raise AscendError("E10410", where)
+        raise regular_file.refusal(where)
     try:
         return session(source, *args, **kwargs)
     except Exception as error:

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ascend_ep import regular_file
 from ascend_ep.provider import shared_options
 from ascend_ep.provider.wire import delimited, fields, key, varint
 from ascend_ep.runtime.session_calls import entry
@@ -60,7 +61,7 @@ def without_weights(path: str, location: str) -> bytes | None:
     left: list[int] = []
     try:
         place = _external("location", location)
-        with open(path, "rb") as file:
+        with regular_file.opened(path) as file:
             view = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
         def tensor(start: int, end: int) -> bytes | None:

@@ -146,6 +146,7 @@ class RunOptions:
     def for_host(self) -> Any:
         """The same as onnxruntime's own object."""
         options = onnxruntime().RunOptions()
+        options.terminate = self.terminate
         for name, value in self._host.items():
             setattr(options, name, value)
         for key, value in self._config.items():

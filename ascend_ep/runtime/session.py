@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import stat
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar, cast
 
+from ascend_ep import regular_file
 from ascend_ep.errors import AscendError
 
 from . import options, refused_members, session_calls
@@ -233,9 +233,7 @@ def is_bundle(source: Source) -> bool:
     if path.endswith(".om"):
         return True
     try:
-        if not stat.S_ISREG(os.stat(path_bytes(path)).st_mode):  # nothing waits for a pipe
-            return False
-        with open(path, "rb") as file:
+        with regular_file.opened(os.fsdecode(path_bytes(path))) as file:
             return file.read(4) == b"IMOD"
     except OSError as error:
         if isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError):

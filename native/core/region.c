@@ -166,7 +166,8 @@ void asc_region_drop(const asc_region *region, const uint8_t *at, uint64_t bytes
 }
 
 int32_t asc_region_load(asc_region *region, asc_frame *frame, const char *path, uint32_t flags, asc_status *status) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe is refused, not waited for */
+    /* A pipe is opened at once, and refused then; else this would wait for who writes to it. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) return asc_failf(status, ASC_E_IO, "%s: %s", path, strerror(errno));
     int32_t code = load_fd(region, frame, fd, flags, status);
     close(fd);

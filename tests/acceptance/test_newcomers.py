@@ -96,6 +96,7 @@ print(ascend_ep.InferenceSession("m.om").run(None, {"x": np.array([[0, 0, 0, 9]]
     onnx.save(layer, newcomer.folder / "m.onnx")
     for command in (
         "ascend-atc --model=m.onnx --framework=5 --output=m --soc_version=Ascend910B3",
+        "ascend-om bench m.onnx",
         "ascend-om quantize m.onnx --data .",
         "ascend-serve --model-repository=.",
         "python -c 'import ascend_ep; ascend_ep.convert(\"m.onnx\")' 2>&1 | tail -n 1; exit 1",

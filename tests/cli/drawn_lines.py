@@ -2,6 +2,7 @@
 
 A line begins as one that a command takes. Then a word of it becomes a value of BAD, or a flag of the command
 is added with one, or given twice, or left without a value. `draw` gives the same lines for the same seed.
+`of_special_files` gives every flag, and every word that names a file, what isn't a file with content.
 """
 
 from __future__ import annotations
@@ -75,6 +76,10 @@ BAD: tuple[str, ...] = (
     *("x" * 300, "/".join(["d" * 200] * 25), "9" * 5000),
 )
 
+#: What a path may lead to, of the folder of test_drawn_mistakes.py. Nothing comes out of the pipe; reading
+#: `failing` is an I/O error; `locked` is for its owner alone.
+SPECIAL = ("pipe", "folder", "null", "full", "socket", "failing", "locked", "empty.onnx", "dangling")
+
 
 def flags_of(words: tuple[str, ...]) -> list[str]:
     """Those of a line's command."""
@@ -105,6 +110,24 @@ def draw(count: int, seed: int) -> Iterator[list[str]]:
         if line[0] == "serve" and "--check" not in line:
             line.append("--check")  # else it serves
         yield line
+
+
+def of_special_files() -> Iterator[list[str]]:
+    """Lines: by SPECIAL, each word of GOOD that may name a file, and each flag of each command once."""
+    seen = set()
+    for words in GOOD:
+        first = 1 if words[0] in ("atc", "serve", "serve_load") else 2
+        for kind in SPECIAL:
+            for place in range(first, len(words)):
+                flag, equals, value = words[place].rpartition("=")
+                if "." in value and " " not in value:
+                    yield [*words[:place], f"{flag}{equals}{kind}", *words[place + 1 :]]
+        for flag in flags_of(words):
+            if (*words[:first], flag) not in seen and flag != "--help":
+                seen.add((*words[:first], flag))
+                for kind in SPECIAL:
+                    line = [*words, f"{flag}={kind}"]
+                    yield [*line, "--check"] if words[0] == "serve" and flag != "--check" else line
 
 
 def _spoil(line: list[str], flags: list[str], rng: random.Random) -> None:

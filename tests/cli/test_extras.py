@@ -39,6 +39,7 @@ def bare(module: str, *words: str) -> tuple[int, str]:
         ("op", ["explain", "Swish"], "convert"),
         ("op", ["build", "--prompt", "F(x) = 2 * x", "--output", "out"], "convert"),
         ("om", ["diff", "m.om", "m.onnx"], "convert"),
+        *(("om", [name, __file__], "convert") for name in ("inspect", "verify", "run", "bench", "trust")),
         ("om", ["quantize", "m.onnx", "--data", "samples"], "convert"),
         ("serve", ["--model-repository=."], "serve"),
     ],

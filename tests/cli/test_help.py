@@ -12,7 +12,7 @@ import pytest
 
 import ascend_ep
 from ascend_ep.__main__ import COMMANDS
-from ascend_ep.cli import atc, ep, op
+from ascend_ep.cli import atc, ep, om, op
 from ascend_ep.cli.atc_flags import FLAGS
 
 
@@ -87,3 +87,14 @@ def test_flags_for_builds(capsys: pytest.CaptureFixture[str]) -> None:
     words = capsys.readouterr().out.split()
     assert words[0] == f"-I{ascend_ep.get_include()}"
     assert os.path.dirname(ascend_ep.get_runtime_library_path()) == words[1].removeprefix("-L")
+
+
+def test_two_dashes_are_a_flags_value() -> None:
+    assert op.command_parser().parse_args(["list", "--custom_op=--"]).custom_op == ["--"]
+
+
+@pytest.mark.parametrize("words", [["bench", "m.om"], ["run", "m.om"], ["diff", "m.onnx", "m.om"]])
+def test_a_seed_is_no_negative_number(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        om.command_parser().parse_args([*words, "--seed", "-1"])
+    assert "E40021" in capsys.readouterr().err

@@ -76,6 +76,19 @@ def test_all_other_commands(
     assert capsys.readouterr().err == LINE
 
 
+def impatient(module: str, start: str) -> str:
+    """A program that begins with `start`; an import hook stands for the user, at a module's import."""
+    return f"""
+import importlib.abc, os, runpy, signal, sys
+class Impatient(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "{module}":
+            os.kill(os.getpid(), signal.SIGINT)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Impatient())
+{start}"""
+
+
 @pytest.mark.parametrize(
     ("module", "start"),
     [
@@ -85,20 +98,24 @@ def test_all_other_commands(
     ids=["its script", "python -m"],
 )
 def test_a_command_that_is_still_imported(module: str, start: str) -> None:
-    """An import hook stands for the user, at the first module after the one that Python itself imports."""
-    program = f"""
-import importlib.abc, os, runpy, signal, sys
-class Impatient(importlib.abc.MetaPathFinder):
-    def find_spec(self, name, path, target=None):
-        if name == "{module}":
-            os.kill(os.getpid(), signal.SIGINT)
-signal.signal(signal.SIGINT, signal.default_int_handler)
-sys.meta_path.insert(0, Impatient())
-{start}"""
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", impatient(module, start)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )
     assert (done.returncode, done.stderr) == (130, LINE)
+
+
+@pytest.mark.parametrize("place", ["2>&-", "2>/dev/full", "2> >(exec true)"])
+@pytest.mark.parametrize("module", ["ascend_ep", "ascend_ep.runtime.trust"], ids=["imported", "running"])
+def test_nobody_reads_the_line(module: str, place: str) -> None:
+    """Standard error is closed, full, or a pipe without a reader: the status says it all the same."""
+    start = "sys.argv = ['x', 'trust', 'm']; import _ascend_ep_start as s; sys.exit(s.om())"
+    line = f'exec "$0" -c "$1" {place}'
+    words = ["bash", "-c", line, sys.executable, impatient(module, start)]
+    assert subprocess.run(words, check=False, timeout=60).returncode == 130
 
 
 def test_the_line_is_said_once() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep import array_file, regular_file
 from ascend_ep.element_types import ELEMENT_TYPES, numpy_dtype
 from ascend_ep.errors import AscendError
 
@@ -137,7 +138,10 @@ def _array(file: Path, wanted: Input, kind: np.dtype[Any]) -> Array:
         if isinstance(found, np.ndarray):
             return found
         return found[wanted.name] if wanted.name in found else next(iter(found.values()))
-    raw = np.fromfile(file, np.uint8)
+    try:
+        raw = np.frombuffer(regular_file.read(file), np.uint8)
+    except OSError as error:
+        raise AscendError("E40002", f"can't read [{file}]: {error.strerror}") from error
     fixed = [d for d in wanted.dims if d is not None]
     size = int(np.prod(fixed, dtype=np.int64)) * kind.itemsize
     free = wanted.dims.count(None)
@@ -153,9 +157,10 @@ def _array(file: Path, wanted: Input, kind: np.dtype[Any]) -> Array:
 def _load(file: Path) -> Any:
     """An array, or those of an .npz file by name. Pickled objects are refused."""
     try:
-        found = np.load(file, allow_pickle=False)
-        return dict(found) if isinstance(found, np.lib.npyio.NpzFile) else found
-    except (OSError, ValueError, EOFError) as error:
+        return array_file.load(file)
+    except OSError as error:
+        raise AscendError("E40002", f"can't read [{file}]: {error.strerror}") from error
+    except ValueError as error:
         fix = "Save arrays with numpy.save or numpy.savez."
         raise AscendError("E40002", f"[{file}] is no .npy or .npz file", fix=fix) from error
 

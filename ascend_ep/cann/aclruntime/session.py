@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep import regular_file
 from ascend_ep.errors import AscendError
 from ascend_ep.runtime import session as runtime
 from ascend_ep.runtime.options import SessionOptions
@@ -368,7 +369,7 @@ class InferenceSession:
     def create_tensor_from_fileslist(self, desc: tensor_desc, files: Sequence[str]) -> Tensor:
         """A tensor of the device with the bytes of these files behind one another, in this shape."""
         try:
-            raw = b"".join(open(file, "rb").read() for file in files)  # noqa: SIM115
+            raw = b"".join(regular_file.read(file) for file in files)
         except OSError as error:
             raise Failure("E45003", error.filename, f"it can't be read: {error.strerror}") from None
         if len(raw) != desc.realsize:

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from ascend_ep import regular_file
 from ascend_ep.opdef.jsontext import strict_json
 
 from .failure import Failure
@@ -26,7 +27,7 @@ def read_settings(path: str | os.PathLike[str] | None) -> Settings:
     if not path:
         return Settings()
     try:
-        found = strict_json(Path(path).read_bytes() or b"{}")
+        found = strict_json(regular_file.read(path) or b"{}")
     except OSError as error:
         raise Failure("E45003", path, f"it can't be read: {error.strerror}") from None
     except ValueError as error:

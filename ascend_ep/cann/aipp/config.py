@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from ascend_ep import regular_file
 from ascend_ep.errors import AscendError, did_you_mean
 
 LIMIT = 1 << 20  # bytes of a configuration
@@ -90,7 +91,7 @@ class AippOp:
 def read_aipp(path: Path) -> list[AippOp]:
     """The aipp_op blocks of a file, in order; at least one."""
     try:
-        data = path.read_bytes()
+        data = regular_file.read(path)
     except OSError as error:
         raise AscendError("E10052", f"The file cannot be read: {error.strerror}.", where=str(path)) from error
     if len(data) > LIMIT:

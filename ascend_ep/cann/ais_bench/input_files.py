@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ascend_ep import regular_file
+from ascend_ep import array_file, regular_file
 from ascend_ep.cann.aclruntime.failure import Failure
 
 from .log import logger
@@ -101,10 +101,9 @@ def read_file(path: str) -> NDArray[Any]:
     """The array in an .npy file, else the bytes. Raises Failure E45003."""
     try:
         if path.lower().endswith(".npy"):
-            found: NDArray[Any] = np.load(path, allow_pickle=False)
-            return found
+            return array_file.load_one(path)
         return np.frombuffer(regular_file.read(path), np.int8)
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise Failure("E45003", path, f"it can't be read: {reason}") from None
 

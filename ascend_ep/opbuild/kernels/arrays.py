@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ascend_ep import atomic_file
+from ascend_ep import array_file, atomic_file, regular_file
 from ascend_ep.element_types import BFLOAT16, numpy_dtype
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
@@ -33,10 +33,8 @@ def read_array(text: str, flag: str) -> Array:
     match = _BINARY.fullmatch(text)
     name = match["file"] if match and not Path(text).exists() else text
     path = Path(name)
-    if path.exists() and not path.is_file():
-        raise AscendError("E41010", path, "it is no regular file")
     if not path.is_file():
-        raise AscendError("E10410", path)
+        raise regular_file.refusal(path)
     if path.suffix == ".npy":
         return _read_npy(path)
     if match is None:
@@ -45,7 +43,7 @@ def read_array(text: str, flag: str) -> Array:
     number = dtypes.NUMBERS.get(match["type"])
     if number is None:
         raise AscendError("E43103", text, flag, f"there is no type {match['type']}")
-    values = np.frombuffer(path.read_bytes(), numpy_dtype(number))
+    values = np.frombuffer(regular_file.read(path), numpy_dtype(number))
     if match["dims"] is None:
         return values
     dims = [int(d) for d in match["dims"].split(",") if d.strip()]
@@ -56,7 +54,7 @@ def read_array(text: str, flag: str) -> Array:
 
 def _read_npy(path: Path) -> Array:
     try:
-        array: Array = np.load(path, allow_pickle=False)
+        array = array_file.load_one(path)
     except (OSError, ValueError) as error:
         raise AscendError("E41010", path, error) from None
     if array.dtype.kind == "V" and array.dtype.itemsize == 2:  # numpy's way of writing bfloat16

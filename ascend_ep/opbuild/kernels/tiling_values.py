@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ascend_ep import regular_file
+from ascend_ep import array_file, regular_file
 from ascend_ep.errors import AscendError, did_you_mean
 from ascend_ep.opbuild.ascendc.cpp import sources_of
 from ascend_ep.opbuild.ascendc.declarations import without_comments
@@ -81,10 +81,7 @@ def tiling_wanted(kernel: KernelFunction, folders: Sequence[Path]) -> str:
 def _file_bytes(path: Path) -> bytes:
     try:
         if path.suffix == ".npy":
-            import numpy as np
-
-            content: bytes = np.load(path, allow_pickle=False).tobytes()
-            return content
+            return array_file.load_one(path).tobytes()
         return regular_file.read(path)
     except (OSError, ValueError) as error:
         raise AscendError("E41010", path, error) from None

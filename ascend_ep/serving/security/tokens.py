@@ -7,6 +7,7 @@ import hmac
 import re
 from pathlib import Path
 
+from ascend_ep import regular_file
 from ascend_ep.errors import AscendError
 
 _SHORTEST = 16
@@ -27,7 +28,7 @@ class Tokens:
     def reload(self) -> None:
         """Reads the file again. Raises AscendError E50034, with the old tokens in force."""
         try:
-            lines = self._path.read_text("ascii").splitlines()
+            lines = regular_file.read(self._path).decode("ascii").splitlines()
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or "it isn't ASCII"
             raise AscendError("E50034", self._path, "auth-token-file", reason) from error
