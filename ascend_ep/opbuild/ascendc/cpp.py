@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from ascend_ep.codegen.cache import is_whole, keep, limit, note_use, prune
+from ascend_ep.codegen.cache import is_whole, keep, limit, locked, note_use, prune
 from ascend_ep.codegen.header_text import HEADERS
 from ascend_ep.errors import AscendError
 from ascend_ep.runtime.cache_folder import open_cache
@@ -114,9 +114,23 @@ def _object(unit: Unit, command: Sequence[str], folder: Path, pool: ThreadPoolEx
     for path in sources:
         key.update(str(path).encode() + path.read_bytes())
     target = folder / f"{key.hexdigest()}.o"
-    if is_whole(target):
-        note_use(target)
-        return target
+    with locked(target.with_suffix(".lock")):  # what another process compiles is taken when it is there
+        if is_whole(target):
+            note_use(target)
+        else:
+            _compile_unit(unit, [*command], flags, sources, target, pool)
+    return target
+
+
+def _compile_unit(
+    unit: Unit,
+    command: list[str],
+    flags: Sequence[str],
+    sources: Sequence[Path],
+    target: Path,
+    pool: ThreadPoolExecutor,
+) -> None:
+    folder = target.parent
     with tempfile.TemporaryDirectory(dir=folder, prefix=".compile-") as work:
         file = Path(work) / f"{unit.name}.cpp"
         file.write_text(unit.text, encoding="utf-8")
@@ -134,7 +148,6 @@ def _object(unit: Unit, command: Sequence[str], folder: Path, pool: ThreadPoolEx
             joined = Path(work) / "joined.o"
             _run_compiler([tool("ld"), "-r", "--force-group-allocation", str(made)], joined)
             _run_compiler([tool("objcopy"), f"--keep-global-symbol={unit.kept}", str(joined)], target, out=())
-    return target
 
 
 def asks_for_more(text: str, sources: Sequence[Path]) -> bool:

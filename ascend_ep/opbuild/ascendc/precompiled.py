@@ -17,7 +17,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from ascend_ep import atomic_file
-from ascend_ep.codegen.cache import is_whole, note_use
+from ascend_ep.codegen.cache import is_whole, note_use, only_one
 from ascend_ep.codegen.header_text import HEADERS
 from ascend_ep.errors import AscendError
 
@@ -69,9 +69,10 @@ class Beginning:
         return True
 
     def compile(self, command: Sequence[str], run: Callable[[Sequence[str], Path], str]) -> None:
-        """By `run(command, target)`. Where it fails, units read the headers as before."""
-        with suppress(AscendError, OSError):
-            run([*command, "-x", "c++-header", str(self.header)], self.compiled)
+        """By `run(command, target)`, unless another process does. Where it fails, units read the headers as before."""
+        with suppress(AscendError, OSError), only_one(self.header.with_suffix(".lock")) as alone:
+            if alone and not is_whole(self.compiled):
+                run([*command, "-x", "c++-header", str(self.header)], self.compiled)
 
 
 def _is_ours(line: str) -> bool:
