@@ -68,7 +68,7 @@ def test_one_that_was_cut_is_not_used(tmp_path: Path) -> None:
         return Beginning(TEXT, ["c++"], FLAGS, b"identity", tmp_path)
 
     made = beginning()
-    assert (made.is_due(), made.is_due()) == (False, True)
+    assert (made.is_due(set()), made.is_due(set())) == (False, True)
     (tmp_path / "made").write_bytes(b"compiled")
     keep(tmp_path / "made", made.compiled)
     assert beginning().flags() == ["-include", str(made.header)]
@@ -76,7 +76,14 @@ def test_one_that_was_cut_is_not_used(tmp_path: Path) -> None:
     assert beginning().flags() == []
 
 
+def test_units_of_one_program_are_over_before_it_is_compiled(tmp_path: Path) -> None:
+    made = Beginning(TEXT, ["c++"], FLAGS, b"identity", tmp_path)
+    left: set[Path] = set()
+    assert (made.is_due(left), made.is_due(left)) == (False, False)
+    assert made.is_due(set())
+
+
 def test_what_has_no_kernel_is_not_worth_it(tmp_path: Path) -> None:
     for text in ("int main() { return 0; }", '#include "host/parts.h"\n'):
-        assert not Beginning(text, ["c++"], FLAGS, b"identity", tmp_path).is_due()
+        assert not Beginning(text, ["c++"], FLAGS, b"identity", tmp_path).is_due(set())
     assert not list(tmp_path.iterdir())

@@ -87,8 +87,9 @@ def linked(
     """
     command = find_cpp()
     folder = open_cache(cache)
+    left: set[Path] = set()
     with ThreadPoolExecutor(PARALLEL) as pool:
-        objects = list(pool.map(lambda unit: _object(unit, command, folder, pool), units))
+        objects = list(pool.map(lambda unit: _object(unit, command, folder, pool, left), units))
     found = [f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", *(f"-l{name}" for name in libraries)]
     flags = ["-pthread", *(_SHARED if kind == "so" else ()), *(found if libraries else ())]
     key = hashlib.sha256("\0".join([*command, *flags, _EXPORTED, *(o.stem for o in objects)]).encode())
@@ -105,7 +106,9 @@ def linked(
     return target
 
 
-def _object(unit: Unit, command: Sequence[str], folder: Path, pool: ThreadPoolExecutor) -> Path:
+def _object(
+    unit: Unit, command: Sequence[str], folder: Path, pool: ThreadPoolExecutor, left: set[Path]
+) -> Path:
     sources = sources_of(unit.text, unit.folders)
     flags = [*unit.flags, *FLAGS, *_gnu_flags(tuple(command))]
     parts = [unit.text, *(f"{n}\0{t}" for n, t in sorted(unit.files.items())), *command, *flags, unit.kept]
@@ -118,7 +121,7 @@ def _object(unit: Unit, command: Sequence[str], folder: Path, pool: ThreadPoolEx
         if is_whole(target):
             note_use(target)
         else:
-            _compile_unit(unit, [*command], flags, sources, target, pool)
+            _compile_unit(unit, [*command], flags, sources, target, pool, left)
     return target
 
 
@@ -129,6 +132,7 @@ def _compile_unit(
     sources: Sequence[Path],
     target: Path,
     pool: ThreadPoolExecutor,
+    left: set[Path],
 ) -> None:
     folder = target.parent
     with tempfile.TemporaryDirectory(dir=folder, prefix=".compile-") as work:
@@ -139,7 +143,7 @@ def _compile_unit(
         own = [f"-I{p}" for p in (HEADERS / "ascendc", HEADERS)]
         beginning = Beginning(unit.text, command, flags, _identity(tuple(command)), folder)
         includes = [*(f"-I{p}" for p in (work, *unit.folders)), *own, *beginning.flags()]
-        if beginning.is_due():
+        if beginning.is_due(left):
             pool.submit(beginning.compile, [*command, *own, *flags], _run_compiler)
         compile_it = [*command, "-c", str(file), *includes, *flags]
         made = target if not unit.kept else Path(work) / "whole.o"

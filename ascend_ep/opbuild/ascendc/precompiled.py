@@ -55,15 +55,17 @@ class Beginning:
         note_use(self.compiled)
         return ["-include", str(self.header)]
 
-    def is_due(self) -> bool:
-        """Whether it comes for the second time, on a machine that has a CPU for it. Then says so once."""
+    def is_due(self, left: set[Path]) -> bool:
+        """Whether it comes for the second time, on a machine that has a CPU for it. Then says so once. left: headers
+        whose names this compilation of several units has left; it is over before one of them is compiled."""
         if not self.is_large or self.is_compiled or len(os.sched_getaffinity(0)) < 2:
             return False
         if not self.header.is_file():
             with suppress(OSError):  # a full disk is for what the unit itself needs to say
                 atomic_file.write(self.header, self.text)
+            left.add(self.header)
             return False
-        if self.header in _STARTED:
+        if self.header in left or self.header in _STARTED:
             return False
         _STARTED.add(self.header)
         return True
