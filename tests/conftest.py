@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import copy
-import functools
 import gc
 import importlib.util
-import inspect
 import os
 import sys
 import tempfile
@@ -66,17 +63,13 @@ def pytest_runtest_setup() -> None:
     """PyTorch's exporter reads the 500 functions of its library anew for every model, half of what an export
     costs. A process of tests keeps them, once one of its tests has exported."""
     module = sys.modules.get("torch.onnx._internal.exporter._registration")
-    read = getattr(getattr(module, "ONNXRegistry", None), "from_torchlib", None)
-    if module is None or not inspect.ismethod(read):
+    registry = getattr(module, "ONNXRegistry", None)
+    read = getattr(registry, "from_torchlib", None)
+    if read is None or read.__name__ == "kept":
         return  # not loaded, of another release, or kept already
-    kept = functools.cache(read)
+    from ascend_ep.frameworks.torch.torchlib import shared
 
-    def from_torchlib(*args: object, **options: object) -> object:
-        registry = copy.copy(kept(*args, **options))
-        registry.functions = {name: list(found) for name, found in registry.functions.items()}
-        return registry
-
-    module.ONNXRegistry.from_torchlib = staticmethod(from_torchlib)
+    registry.from_torchlib = classmethod(shared(read))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -47,6 +47,17 @@ def locked(path: Path) -> Iterator[None]:
             os.close(handle)
 
 
+@contextmanager
+def only_one(path: Path) -> Iterator[bool]:
+    """Whether the lock file `path` was free, and is held now. Raises AscendError as `locked` does."""
+    handle = _lock(path, wait=False)
+    try:
+        yield handle is not None
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
 def _lock(path: Path, wait: bool) -> int | None:
     """A locked handle, or None when another holds it. A file that was removed meanwhile locks nothing."""
     while True:

@@ -12,26 +12,20 @@ from onnx.reference.ops import op_attention, op_cast, op_cum_sum, op_grid_sample
 from ascend_ep.graph.reference_quantised import DequantizeLinear
 from ascend_ep.graph.reference_recurrent import GRU, LSTM, RNN
 from ascend_ep.graph.reference_windows import (
+    Sliding,
     convolve,
     convolve_transposed,
     norms_of_windows,
     places_of_maxima,
     pool,
 )
-from ascend_ep.graph.shapes.movement_slicing import python_slice
+from ascend_ep.graph.shapes.movement_slicing import sliced
 from ascend_ep.opdef.dtypes import SUB_BYTE
 
 
 class Conv(OpRun):
     def _run(self, x: Any, w: Any, b: Any = None, **a: Any) -> tuple[Any]:
-        count = x.ndim - 2
-        ones = [1] * count
-        return (
-            convolve(
-                x, w, b, a.get("group") or 1, a.get("strides") or ones, a.get("dilations") or ones,
-                a.get("pads"), _text(a.get("auto_pad")),
-            ),
-        )  # fmt: skip
+        return (convolve(x, w, b, a.get("group") or 1, Sliding.of(w.shape[2:], a)),)
 
 
 class Cast(OpRun):
@@ -65,28 +59,17 @@ class GridSample(op_grid_sample.GridSample):
 
 class ConvTranspose(OpRun):
     def _run(self, x: Any, w: Any, b: Any = None, **a: Any) -> tuple[Any]:
-        count = x.ndim - 2
-        ones = [1] * count
-        return (
-            convolve_transposed(
-                x, w, b, a.get("group") or 1, a.get("strides") or ones, a.get("dilations") or ones,
-                a.get("pads"), _text(a.get("auto_pad")), a.get("output_padding") or [0] * count,
-                a.get("output_shape"),
-            ),
-        )  # fmt: skip
+        more = a.get("output_padding") or [0] * (x.ndim - 2)
+        how = Sliding.of(w.shape[2:], a)
+        return (convolve_transposed(x, w, b, a.get("group") or 1, how, more, a.get("output_shape")),)
 
 
 class _Pool(OpRun):
     average = False
 
     def _run(self, x: Any, **a: Any) -> tuple[Any, ...]:
-        count = x.ndim - 2
-        ones = [1] * count
-        result = pool(
-            x.astype(np.float64), a["kernel_shape"], a.get("strides") or ones, a.get("dilations") or ones,
-            a.get("pads"), _text(a.get("auto_pad")), bool(a.get("ceil_mode")), self.average,
-            bool(a.get("count_include_pad")),
-        )  # fmt: skip
+        how = Sliding.of(a["kernel_shape"], a)
+        result = pool(x.astype(np.float64), how, self.average, bool(a.get("count_include_pad")))
         return (result.astype(x.dtype),)
 
 
@@ -96,11 +79,7 @@ class AveragePool(_Pool):
 
 class LpPool(OpRun):
     def _run(self, x: Any, **a: Any) -> tuple[Any]:
-        ones = [1] * (x.ndim - 2)
-        result = norms_of_windows(
-            x.astype(np.float64), a["kernel_shape"], a.get("strides") or ones, a.get("dilations") or ones,
-            a.get("pads"), _text(a.get("auto_pad")), bool(a.get("ceil_mode")), a.get("p") or 2,
-        )  # fmt: skip
+        result = norms_of_windows(x.astype(np.float64), Sliding.of(a["kernel_shape"], a), a.get("p") or 2)
         return (result.astype(x.dtype),)
 
 
@@ -109,11 +88,8 @@ class MaxPool(_Pool):
         maxima = super()._run(x, **a)
         if len(self.onnx_node.output) < 2:
             return maxima
-        ones = [1] * (x.ndim - 2)
-        places = places_of_maxima(
-            x.astype(np.float64), a["kernel_shape"], a.get("strides") or ones, a.get("dilations") or ones,
-            a.get("pads"), _text(a.get("auto_pad")), bool(a.get("ceil_mode")), bool(a.get("storage_order")),
-        )  # fmt: skip
+        how = Sliding.of(a["kernel_shape"], a)
+        places = places_of_maxima(x.astype(np.float64), how, bool(a.get("storage_order")))
         return (*maxima, places)
 
 
@@ -303,14 +279,7 @@ class Slice(OpRun):
     def _run(
         self, x: Any, starts: Any = None, ends: Any = None, axes: Any = None, steps: Any = None
     ) -> tuple[Any]:
-        count = len(starts)
-        cut = [slice(None)] * x.ndim
-        axes = range(count) if axes is None else axes
-        for axis, start, end, step in zip(
-            axes, starts, ends, steps if steps is not None else [1] * count, strict=True
-        ):
-            cut[axis] = python_slice(int(start), int(end), int(step), x.shape[axis])
-        return (x[tuple(cut)],)
+        return (sliced(x, starts, ends, axes, steps),)
 
 
 class STFT(OpRun):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from onnx.reference.op_run import OpRun
 
-from ascend_ep.graph.reference_windows import pool
+from ascend_ep.graph.reference_windows import Sliding, pool
 
 
 class DequantizeLinear(OpRun):
@@ -92,13 +92,8 @@ class QLinearAveragePool(_Quantised):
     def compute(self, x: list[Any], a: dict[str, Any]) -> Any:
         if a.get("channels_last"):
             raise NotImplementedError("QLinearAveragePool of channels last")
-        ones = [1] * (x[0].ndim - 2)
-        auto_pad = a.get("auto_pad") or "NOTSET"
-        return pool(
-            x[0], a["kernel_shape"], a.get("strides") or ones, ones, a.get("pads"),
-            auto_pad.decode() if isinstance(auto_pad, bytes) else auto_pad, bool(a.get("ceil_mode")), True,
-            bool(a.get("count_include_pad")),
-        )  # fmt: skip
+        how = Sliding.of(a["kernel_shape"], a)
+        return pool(x[0], how, average=True, count_padding=bool(a.get("count_include_pad")))
 
 
 class QLinearSoftmax(_Quantised):

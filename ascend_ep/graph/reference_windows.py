@@ -7,7 +7,8 @@ Formulas: the ONNX pages of Conv, ConvTranspose, AveragePool, LpPool and MaxPool
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -23,17 +24,34 @@ Array = npt.NDArray[np.float64]
 BLOCK = 16 << 20
 
 
-def _sliding(
-    kernel: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    pads: Sequence[int] | None,
-    auto_pad: str,
-) -> list[sliding.Window]:
-    count = len(kernel)
-    given = [int(p) for p in pads] if pads else [0] * (2 * count)
-    parts = zip(kernel, strides, dilations, given[:count], given[count:], strict=True)
-    return [sliding.Window(int(k), int(s), int(d), b, a, auto_pad) for k, s, d, b, a in parts]
+@dataclass(frozen=True)
+class Sliding:
+    """How a node's windows lie, as its attributes say. kernel, strides, dilations: of each axis. pads: before
+    each axis, then after each."""
+
+    kernel: Sequence[int]
+    strides: Sequence[int]
+    dilations: Sequence[int]
+    pads: Sequence[int] | None = None
+    auto_pad: str = "NOTSET"
+    ceil_mode: bool = False
+
+    @classmethod
+    def of(cls, kernel: Sequence[int], attributes: Mapping[str, Any]) -> Sliding:
+        """As onnx.reference gives a node's attributes."""
+        ones = [1] * len(kernel)
+        strides, dilations = (attributes.get(name) or ones for name in ("strides", "dilations"))
+        auto_pad = attributes.get("auto_pad") or "NOTSET"
+        auto_pad = auto_pad.decode() if isinstance(auto_pad, bytes) else str(auto_pad)
+        is_up = bool(attributes.get("ceil_mode"))
+        return cls(kernel, strides, dilations, attributes.get("pads"), auto_pad, is_up)
+
+    def windows(self) -> list[sliding.Window]:
+        """Of each axis."""
+        count = len(self.kernel)
+        given = [int(p) for p in self.pads] if self.pads else [0] * (2 * count)
+        parts = zip(self.kernel, self.strides, self.dilations, given[:count], given[count:], strict=True)
+        return [sliding.Window(int(k), int(s), int(d), b, a, self.auto_pad) for k, s, d, b, a in parts]
 
 
 def _windows(
@@ -53,22 +71,13 @@ def _windows(
     return picked
 
 
-def convolve(
-    x: Array,
-    w: Array,
-    bias: Array | None,
-    group: int,
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    pads: Sequence[int] | None,
-    auto_pad: str,
-) -> Array:
+def convolve(x: Array, w: Array, bias: Array | None, group: int, how: Sliding) -> Array:
     """Cross-correlation: w is [M, C/group, kernel...]."""
-    kernel = w.shape[2:]
-    axes = zip(x.shape[2:], _sliding(kernel, strides, dilations, pads, auto_pad), strict=True)
+    kernel = how.kernel
+    axes = zip(x.shape[2:], how.windows(), strict=True)
     places = [sliding.convolved(dim, w) for dim, w in axes]
     padded = np.pad(x, [(0, 0), (0, 0), *(p.numbers()[:2] for p in places)])
-    windows = _windows(padded, kernel, strides, dilations)
+    windows = _windows(padded, kernel, how.strides, how.dilations)
     n, out = x.shape[0], windows.shape[2 : x.ndim]
     per_group = x.shape[1] // group
     order = (0, 1, *range(x.ndim, windows.ndim), *range(2, x.ndim))
@@ -90,22 +99,18 @@ def convolve_transposed(
     w: Array,
     bias: Array | None,
     group: int,
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    pads: Sequence[int] | None,
-    auto_pad: str,
+    how: Sliding,
     output_padding: Sequence[int],
     output_shape: Sequence[int] | None,
 ) -> Array:
     """The gradient of convolution: w is [C, M/group, kernel...]."""
-    kernel, dims = w.shape[2:], x.shape[2:]
+    kernel, strides, dilations, dims = how.kernel, how.strides, how.dilations, x.shape[2:]
     extents = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
     full = [(i - 1) * s + e for i, s, e in zip(dims, strides, extents, strict=True)]
     given = [None] * len(dims) if output_shape is None else [int(n) for n in output_shape][-len(dims) :]
-    parts = _sliding(kernel, strides, dilations, pads, auto_pad)
     places = [
         sliding.transposed(dim, w, more, size)
-        for dim, w, more, size in zip(dims, parts, output_padding, given, strict=True)
+        for dim, w, more, size in zip(dims, how.windows(), output_padding, given, strict=True)
     ]
     begins, _, wanted = zip(*(p.numbers() for p in places), strict=True)
     n, per_group, per_out = x.shape[0], x.shape[1] // group, w.shape[1]
@@ -126,65 +131,35 @@ def convolve_transposed(
     return result if bias is None else result + bias.reshape(1, -1, *(1 for _ in dims))
 
 
-def pool(
-    x: Array,
-    kernel: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    pads: Sequence[int] | None,
-    auto_pad: str,
-    ceil_mode: bool,
-    average: bool,
-    count_padding: bool = False,
-) -> Array:
+def pool(x: Array, how: Sliding, average: bool, count_padding: bool = False) -> Array:
     """Maximum or mean of every window; elements beyond the padding (ceil_mode) never count."""
-    parts = _sliding(kernel, strides, dilations, pads, auto_pad)
     axes = tuple(range(x.ndim, 2 * x.ndim - 2))
     if not average:
-        result: Array = _seen(x, parts, ceil_mode, -np.inf).max(axis=axes)
+        result: Array = _seen(x, how, -np.inf).max(axis=axes)
         return result
-    ones = _seen(np.ones((1, 1, *x.shape[2:])), parts, ceil_mode, float(count_padding), 0.0)
+    ones = _seen(np.ones((1, 1, *x.shape[2:])), how, float(count_padding), 0.0)
     counts = ones.sum(axis=axes)
-    total: Array = _seen(x, parts, ceil_mode, 0.0).sum(axis=axes)
+    total: Array = _seen(x, how, 0.0).sum(axis=axes)
     mean: Array = np.divide(total, counts, out=np.zeros_like(total), where=counts > 0)
     return mean
 
 
-def norms_of_windows(
-    x: Array,
-    kernel: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    pads: Sequence[int] | None,
-    auto_pad: str,
-    ceil_mode: bool,
-    p: int,
-) -> Array:
+def norms_of_windows(x: Array, how: Sliding, p: int) -> Array:
     """The p-norm of every window."""
-    windows = _seen(np.abs(x), _sliding(kernel, strides, dilations, pads, auto_pad), ceil_mode, 0.0)
+    windows = _seen(np.abs(x), how, 0.0)
     sums: Array = (windows**p).sum(axis=tuple(range(x.ndim, 2 * x.ndim - 2)))
     return sums ** (1 / p)
 
 
-def places_of_maxima(
-    x: Array,
-    kernel: Sequence[int],
-    strides: Sequence[int],
-    dilations: Sequence[int],
-    pads: Sequence[int] | None,
-    auto_pad: str,
-    ceil_mode: bool,
-    by_column: bool,
-) -> npt.NDArray[np.int64]:
+def places_of_maxima(x: Array, how: Sliding, by_column: bool) -> npt.NDArray[np.int64]:
     """Where in the whole of x the first largest element of every window is. by_column: the first of the
     spatial axes counts fastest."""
     dims, size = x.shape[2:], math.prod(x.shape[2:])
-    parts = _sliding(kernel, strides, dilations, pads, auto_pad)
     numbers = np.arange(size).reshape(1, 1, *(dims[::-1] if by_column else dims))
     numbers = numbers.transpose(0, 1, *range(x.ndim - 1, 1, -1)) if by_column else numbers
-    places = _seen(numbers, parts, ceil_mode, -1)
-    windows = _seen(x, parts, ceil_mode, -np.inf)
-    out, taps = windows.shape[: x.ndim], math.prod(kernel)
+    places = _seen(numbers, how, -1)
+    windows = _seen(x, how, -np.inf)
+    out, taps = windows.shape[: x.ndim], math.prod(how.kernel)
     every = np.broadcast_to(places, windows.shape).reshape(*out, taps)
     seen = windows.reshape(*out, taps)
     first = ((seen == seen.max(-1, keepdims=True)) & (every >= 0)).argmax(-1)[..., None]
@@ -193,18 +168,12 @@ def places_of_maxima(
     return found
 
 
-def _seen(
-    x: npt.NDArray[Any],
-    parts: Sequence[sliding.Window],
-    ceil_mode: bool,
-    fill: float,
-    beyond: float | None = None,
-) -> npt.NDArray[Any]:
+def _seen(x: npt.NDArray[Any], how: Sliding, fill: float, beyond: float | None = None) -> npt.NDArray[Any]:
     """What a pool's windows see, as `_windows` has it. beyond: what is further out than the padding, if not
     `fill` too."""
     counts, around, further = [], [(0, 0)] * 2, [(0, 0)] * 2
-    for dim, w in zip(x.shape[2:], parts, strict=True):
-        places = sliding.pooled(dim, w, ceil_mode)
+    for dim, w in zip(x.shape[2:], how.windows(), strict=True):
+        places = sliding.pooled(dim, w, how.ceil_mode)
         before, after, count = places.numbers()
         after = max(after, 0)  # what is left out is seen where dilation reaches it
         reach = (count - 1) * w.stride + w.extent - before - dim  # of the last window, from the image's end
@@ -212,8 +181,8 @@ def _seen(
         further.append((0, max(reach - after, 0)))
         counts.append(count)
     if 0 in counts:
-        return np.zeros((*x.shape[:2], *counts, *(w.kernel for w in parts)), x.dtype)
+        return np.zeros((*x.shape[:2], *counts, *how.kernel), x.dtype)
     cut = tuple(slice(max(-a, 0), n + min(b, 0)) for n, (a, b) in zip(x.shape, around, strict=True))
     padded = np.pad(x[cut], [(max(a, 0), max(b, 0)) for a, b in around], constant_values=fill)
     padded = np.pad(padded, further, constant_values=fill if beyond is None else beyond)
-    return _windows(padded, *([getattr(w, name) for w in parts] for name in ("kernel", "stride", "dilation")))
+    return _windows(padded, how.kernel, how.strides, how.dilations)

@@ -39,9 +39,10 @@ class KernelFault(Exception):
 
 @dataclass(frozen=True)
 class Program:
-    """A compiled program."""
+    """A compiled program. name: which of several that are compiled together."""
 
     path: Path
+    name: str = ""
 
     def __call__(
         self,
@@ -65,7 +66,7 @@ class Program:
             data = np.ascontiguousarray(array).tobytes()
             request.append(struct.pack("<2Q", len(data), written) + data)
         answer = subprocess.run(
-            [str(self.path)], input=b"".join(request), capture_output=True, timeout=120, check=True
+            [str(self.path), self.name], input=b"".join(request), capture_output=True, timeout=120, check=True
         )
         length, line = struct.unpack_from("<Qq", answer.stdout)
         if length:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from kernel_launch import BFLOAT16, COMPILER, CUBE, KernelFault, Program, compile_program
+from kernel_launch import BFLOAT16, COMPILER, CUBE, KernelFault, Program
 
 KERNELS = Path(__file__).with_name("cube_instructions.cpp")
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler is installed")
 
 
 @pytest.fixture(scope="module")
-def cube(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    return compile_program(KERNELS, tmp_path_factory.mktemp("cube"))
+def cube(launched: Callable[[str], Program]) -> Program:
+    return launched("cube_instructions")
 
 
 def operands(m: int, n: int, k: int, dtype: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from kernel_launch import COMPILER, KernelFault, Program, compile_program
+from kernel_launch import COMPILER, KernelFault, Program
 
 SOURCE = Path(__file__).with_name("faulty_kernels.cpp")
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler is installed")
@@ -20,8 +21,8 @@ FAULTS = [
 
 
 @pytest.fixture(scope="module")
-def kernels(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    return compile_program(SOURCE, tmp_path_factory.mktemp("faulty"))
+def kernels(launched: Callable[[str], Program]) -> Program:
+    return launched("faulty_kernels")
 
 
 def launch(kernels: Program, number: int, mended: bool) -> None:

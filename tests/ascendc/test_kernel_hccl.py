@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 
 import numpy as np
 import pytest
-from kernel_launch import COMPILER, KernelFault, Program, compile_program
-
-SOURCE = Path(__file__).with_name("kernel_hccl.cpp")
+from kernel_launch import KernelFault, Program
 
 
 @pytest.fixture(scope="module")
-def hccl(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    if COMPILER is None:
-        pytest.skip("no C++ compiler is installed")
-    return compile_program(SOURCE, tmp_path_factory.mktemp("hccl"))
+def hccl(launched: Callable[[str], Program]) -> Program:
+    return launched("kernel_hccl")
 
 
 def outputs(n: int) -> list[np.ndarray[tuple[int], np.dtype[np.float32]]]:

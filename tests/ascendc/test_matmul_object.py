@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from kernel_launch import BFLOAT16, COMPILER, CUBE, ITS_OWN, MIXED, KernelFault, Program, compile_program
+from kernel_launch import BFLOAT16, COMPILER, CUBE, ITS_OWN, MIXED, KernelFault, Program
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler is installed")
-KERNELS = Path(__file__).with_name("matmul_object.cpp")
 ALL, TILE_BY_TILE, THROUGH_WORKSPACE, TO_LOCAL = range(4)
 
 
 @pytest.fixture(scope="module")
-def matmul(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    return compile_program(KERNELS, tmp_path_factory.mktemp("matmul"))
+def matmul(launched: Callable[[str], Program]) -> Program:
+    return launched("matmul_object")
 
 
 def integers(seed: int, *shape: int) -> np.ndarray[Any, Any]:

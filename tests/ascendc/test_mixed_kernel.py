@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import erf
-from pathlib import Path
 
 import numpy as np
 import pytest
-from kernel_launch import COMPILER, ITS_OWN, KernelFault, Program, compile_program
+from kernel_launch import COMPILER, ITS_OWN, KernelFault, Program
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler is installed")
 
 
 @pytest.fixture(scope="module")
-def linear_add_gelu(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    source = Path(__file__).with_name("linear_add_gelu.cpp")
-    return compile_program(source, tmp_path_factory.mktemp("linear_add_gelu"))
+def linear_add_gelu(launched: Callable[[str], Program]) -> Program:
+    return launched("linear_add_gelu")
 
 
 def launch(program: Program, waits: bool, m: int, n: int, k: int) -> tuple[np.ndarray, np.ndarray]:

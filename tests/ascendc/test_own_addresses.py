@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 
 import numpy as np
 import pytest
-from kernel_launch import COMPILER, KernelFault, Program, compile_program
+from kernel_launch import COMPILER, KernelFault, Program
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler is installed")
 
 
 @pytest.fixture(scope="module")
-def placed(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    return compile_program(Path(__file__).with_name("own_addresses.cpp"), tmp_path_factory.mktemp("placed"))
+def placed(launched: Callable[[str], Program]) -> Program:
+    return launched("own_addresses")
 
 
 def test_addresses_say_where_tensors_lie(placed: Program) -> None:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from kernel_launch import COMPILER, KernelFault, Program, compile_program
-
-SOURCE = Path(__file__).with_name("registers.cpp")
+from kernel_launch import KernelFault, Program
 
 
 @pytest.fixture(scope="module")
-def registers(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    if COMPILER is None:
-        pytest.skip("no C++ compiler is installed")
-    return compile_program(SOURCE, tmp_path_factory.mktemp("registers"))
+def registers(launched: Callable[[str], Program]) -> Program:
+    return launched("registers")
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from kernel_launch import COMPILER, KernelFault, Program, compile_program
+from kernel_launch import KernelFault, Program
 
 SOURCE = Path(__file__).with_name("simt_threads.cpp")
 
 
 @pytest.fixture(scope="module")
-def simt(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    if COMPILER is None:
-        pytest.skip("no C++ compiler is installed")
-    return compile_program(SOURCE, tmp_path_factory.mktemp("simt"))
+def simt(launched: Callable[[str], Program]) -> Program:
+    return launched("simt_threads")
 
 
 @pytest.mark.parametrize(("n", "columns"), [(1, 1), (160, 8), (1001, 7)])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import vector_reference as reference
-from kernel_launch import COMPILER, KernelFault, Program, compile_program
+from kernel_launch import COMPILER, KernelFault, Program
 from vector_reference import Case
 
 SOURCE = Path(__file__).with_name("vector_instructions.cpp")
@@ -21,8 +22,8 @@ OTHERS = range(reference.DUPLICATE, reference.REDUCE_MAX + 1)
 
 
 @pytest.fixture(scope="module")
-def vector(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    return compile_program(SOURCE, tmp_path_factory.mktemp("vector"))
+def vector(launched: Callable[[str], Program]) -> Program:
+    return launched("vector_instructions")
 
 
 def fits(case: Case, kind: np.dtype[Any], repeats: int) -> bool:

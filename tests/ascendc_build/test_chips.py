@@ -74,7 +74,11 @@ int main() {{
     assert said.splitlines() == wanted
 
 
-@pytest.mark.parametrize(("chip", "bytes_"), [("Ascend310P3", 262144), ("Ascend910B4", 196608)])
+#: The second has the usual chip's size: the first is compiled with another.
+@pytest.mark.parametrize(
+    ("chip", "bytes_"),
+    [("Ascend310P3", 262144), pytest.param("Ascend910B4", 196608, marks=pytest.mark.slow)],
+)
 def test_sizes_are_constants_of_the_chip(tmp_path: Path, run: Run, chip: str, bytes_: int) -> None:
     (tmp_path / "k.cpp").write_text(f"""#include "kernel_operator.h"
 extern "C" __global__ __aicore__ void sizes(GM_ADDR x, GM_ADDR y) {{

@@ -27,9 +27,10 @@ extern "C" __global__ __aicore__ void parts(GM_ADDR x, GM_ADDR y, GM_ADDR worksp
 GIVEN = '--tiling "total=...,tiles=..."'
 
 
-@pytest.fixture
-def kernel(tmp_path: Path) -> Path:
-    path = tmp_path / "parts.cpp"
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One file for all tests: what includes it is compiled once."""
+    path = tmp_path_factory.mktemp("parts") / "parts.cpp"
     path.write_text(KERNEL)
     return path
 
@@ -55,7 +56,8 @@ def test_given_tiling_data_is_not_named(kernel: Path, run: Run) -> None:
     assert "tiling data is zero" not in out
 
 
-def test_what_reads_no_tiling_data_misses_none(kernel: Path, run: Run) -> None:
+def test_what_reads_no_tiling_data_misses_none(tmp_path: Path, run: Run) -> None:
+    kernel = tmp_path / "parts.cpp"
     text = KERNEL.replace("GET_TILING_DATA_WITH_STRUCT(Parts, data, tiling);", "Parts data{16, 1};")
     kernel.write_text(text.replace("GM_ADDR tiling", "GM_ADDR more"))
     _, out, err = run("run", kernel, "--input_shape", "[16];[16];[16]")

@@ -39,14 +39,20 @@ extern "C" __global__ __aicore__ void work(GM_ADDR x, GM_ADDR y, uint32_t each, 
 """
 
 
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One file for all tests: what includes it is compiled once."""
+    path = tmp_path_factory.mktemp("work") / "work.cpp"
+    path.write_text(KERNEL)
+    return path
+
+
 @pytest.mark.parametrize(("blocks", "each", "scalars"), [(1, 128, 0), (2, 160, 8), (5, 2048, 96)])
-def test_counts(tmp_path: Path, blocks: int, each: int, scalars: int) -> None:
-    source = tmp_path / "work.cpp"
-    source.write_text(KERNEL)
+def test_counts(kernel: Path, blocks: int, each: int, scalars: int) -> None:
     x = np.arange(blocks * each).astype(np.float16) % 7
     values = {"each": str(each), "scalars": str(scalars)}
     soc = find_soc("Ascend910B1")
-    made = run_kernel(RunRequest(find_sources([source], [], "", []), soc, [x], values=values, blocks=blocks))
+    made = run_kernel(RunRequest(find_sources([kernel], [], "", []), soc, [x], values=values, blocks=blocks))
     assert not made.answer.failed, made.answer.lines
     wanted = x + np.float16(1)
     wanted[:scalars] *= 2
@@ -78,19 +84,21 @@ PROGRAM = KERNEL + "int main() { return 0; }\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "flags", "code"),
+    ("flags", "code"),
     [
-        (KERNEL, [], ""),
-        (KERNEL, ["--no-check"], "E43103"),
-        (KERNEL, ["--soc_version=Ascend310P3"], "E44009"),
-        (PROGRAM, ["no arguments"], "E43103"),
+        ([], ""),
+        (["--no-check"], "E43103"),
+        (["--soc_version=Ascend310P3"], "E44009"),
+        (["no arguments"], "E43103"),
     ],
     ids=["a kernel", "without checks", "a chip without a clock", "a program"],
 )
 def test_the_command_refuses_before_it_runs(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, flags: list[str], code: str
+    kernel: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], flags: list[str], code: str
 ) -> None:
-    (source := tmp_path / "work.cpp").write_text(text)
+    source = kernel
+    if "no arguments" in flags:
+        (source := tmp_path / "program.cpp").write_text(PROGRAM)
     call = ["--input_shape=[256]", "--dtype=float16", "--block_dim=2", "--arg", "each=128"]
     call = [*call, "--arg", "scalars=4", *flags] if flags != ["no arguments"] else []
     assert main(["run", str(source), "--model-time", *call]) == (1 if code else 0)

@@ -52,8 +52,21 @@ def reference(formula: str, out: int, inputs: dict[str, np.ndarray]) -> np.ndarr
     return y
 
 
-@pytest.mark.parametrize("shape", [(3, 4, 5), (2, 5, 37), (1, 4, 1030)])
-@pytest.mark.parametrize(("formula", "out"), CASES)
+#: Rows shorter than a vector, rows with a tail, rows of several blocks.
+SHORT, TAIL, LONG = (3, 4, 5), (2, 5, 37), (1, 4, 1030)
+
+
+def compilations() -> list[Any]:
+    """Each formula with a tail, and in turns with one of the others; with --slow with all."""
+    rows = []
+    for i, case in enumerate(CASES):
+        for shape in (SHORT, TAIL, LONG):
+            left_out = shape == (SHORT, LONG)[i % 2]
+            rows.append(pytest.param(*case, shape, marks=[pytest.mark.slow] * left_out))
+    return rows
+
+
+@pytest.mark.parametrize(("formula", "out", "shape"), compilations())
 def test_both_ways_of_running(tmp_path: Path, compiler: None, formula: str, out: int, shape: Any) -> None:
     rng = np.random.default_rng(shape[-1])
     inputs = {

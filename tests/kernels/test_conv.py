@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from kernel_call import KernelError, Panel32, call, isa_levels
 
-from ascend_ep.graph.reference_windows import convolve, convolve_transposed
+from ascend_ep.graph.reference_windows import Sliding, convolve, convolve_transposed
 
 EPS = 2.0**-24
 RELU, SILU, HARD_SWISH = 1, 4, 8
@@ -38,7 +38,7 @@ def check(isa, batch, channels, outputs, dims, kernel, stride, dilation, pad, gr
     x, w = normal(batch, channels, *dims), normal(outputs, channels // group, *kernel)
     bias = normal(outputs)
     x64, w64 = x.astype(np.float64), w.astype(np.float64)
-    arguments = (group, stride, dilation, [*pad, *pad], "NOTSET")
+    arguments = (group, Sliding(kernel, stride, dilation, [*pad, *pad]))
     expect = convolve(x64, w64, bias.astype(np.float64), *arguments)
     size = convolve(abs(x64), abs(w64), abs(bias).astype(np.float64), *arguments)
     bound = (prod(w.shape[1:]) + 2) * EPS * size
@@ -191,7 +191,7 @@ def test_an_image_alone_has_the_bits_it_has_in_a_batch(isa) -> None:
 )
 def test_transposed(isa, group, stride, dilation, pad, extra) -> None:
     x, w = normal(2, 6, 7, 20), normal(6, 5, 3, 4)
-    arguments = (group, stride, dilation, [*pad, *pad], "NOTSET", extra, None)
+    arguments = (group, Sliding((3, 4), stride, dilation, [*pad, *pad]), extra, None)
     expect = convolve_transposed(x.astype(np.float64), w.astype(np.float64), None, *arguments)
     size = convolve_transposed(abs(x).astype(np.float64), abs(w).astype(np.float64), None, *arguments)
     transposed = w.reshape(group, 6 // group, 5, 3, 4).swapaxes(1, 2).reshape(5 * group, 6 // group, 3, 4)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from kernel_call import KernelError, Panel32, call, isa_levels
 
-from ascend_ep.graph.reference_windows import convolve
+from ascend_ep.graph.reference_windows import Sliding, convolve
 
 EPS = 2.0**-24
 NONE, RELU, SILU, CLIP, HARD_SWISH, LEAKY_RELU = 0, 1, 4, 7, 8, 9
@@ -51,7 +51,7 @@ def check(isa, batch, channels, outputs, dims, kernel, stride, dilation, pad, gr
     x, w = normal(batch, channels, *dims), normal(outputs, channels // group, *kernel)
     bias = normal(outputs)
     x64, w64 = x.astype(np.float64), w.astype(np.float64)
-    arguments = (group, stride, dilation, [*pad, *pad], "NOTSET")
+    arguments = (group, Sliding(kernel, stride, dilation, [*pad, *pad]))
     expect = convolve(x64, w64, bias.astype(np.float64), *arguments)
     size = convolve(abs(x64), abs(w64), abs(bias).astype(np.float64), *arguments)
     bound = (prod(w.shape[1:]) + 2) * EPS * size

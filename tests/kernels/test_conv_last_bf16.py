@@ -18,7 +18,7 @@ import pytest
 from kernel_call import KernelError, Pairs32, call, isa_levels, isa_name
 from test_conv_last import CLIP, EPS, HARD_SWISH, LEAKY_RELU, RELU, last, normal, packed
 
-from ascend_ep.graph.reference_windows import convolve
+from ascend_ep.graph.reference_windows import Sliding, convolve
 
 BF16 = ml_dtypes.bfloat16
 ROUNDED = 16  # to float16, beside an activation
@@ -60,7 +60,7 @@ def conv(
 def wanted(x, w, bias, group, kernel, stride, dilation, pad) -> tuple[np.ndarray, np.ndarray]:
     """The exact result of the operands as they are, and the bound of its error in float32."""
     x, w, bias = x.astype(np.float64), w.astype(np.float64), bias.astype(np.float64)
-    arguments = (group, stride, dilation, [*pad, *pad], "NOTSET")
+    arguments = (group, Sliding(kernel, stride, dilation, [*pad, *pad]))
     size = convolve(abs(x), abs(w), abs(bias), *arguments)
     return convolve(x, w, bias, *arguments), (prod(w.shape[1:]) + 2) * EPS * size
 

@@ -10,7 +10,7 @@ import pytest
 from kernel_call import KernelError, Panel32, call, isa_levels
 from test_conv_last import CLIP, EPS, RELU, SILU, last, normal
 
-from ascend_ep.graph.reference_windows import convolve_transposed
+from ascend_ep.graph.reference_windows import Sliding, convolve_transposed
 
 isa_each = pytest.mark.parametrize("isa", isa_levels())
 
@@ -42,7 +42,7 @@ def conv(
 def check(isa, channels, outputs, dims, kernel, stride, pads, extra) -> None:
     """`pads`: before each axis, then after each."""
     x, w, bias = normal(2, channels, *dims), normal(channels, outputs, *kernel), normal(outputs)
-    arguments = (1, stride, [1] * len(dims), pads, "NOTSET", extra, None)
+    arguments = (1, Sliding(kernel, stride, [1] * len(dims), pads), extra, None)
     wide = [a.astype(np.float64) for a in (x, w, bias)]
     expect = convolve_transposed(*wide, *arguments)
     bound = (channels * prod(kernel) + 2) * EPS * convolve_transposed(*map(abs, wide), *arguments)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from kernel_call import KernelError, call, isa_levels
 
+from ascend_ep.graph.reference_windows import Sliding
 from ascend_ep.graph.reference_windows import pool as reference
 
 EPS = 2.0**-24
@@ -54,12 +55,12 @@ def test_windows(isa, dims, kernel, stride, dilation, pad, ceil_mode, channels, 
     x = rng.standard_normal((2, channels, *dims)).astype(np.float32)
     x64 = x.astype(np.float64)
     geometry = list(zip(kernel, stride, dilation, pad, pad, strict=True))
-    arguments = (kernel, stride, dilation, [*pad, *pad], "NOTSET", ceil_mode)
-    expect = reference(x64, *arguments, average=False)
+    how = Sliding(kernel, stride, dilation, [*pad, *pad], "NOTSET", ceil_mode)
+    expect = reference(x64, how, average=False)
     (y,) = pool(f"max_pool{layout}", x, expect.shape, geometry, isa=isa)
     np.testing.assert_array_equal(y, expect)
     for include in (False, True):
-        expect = reference(x64, *arguments, average=True, count_padding=include)
+        expect = reference(x64, how, average=True, count_padding=include)
         (y,) = pool(f"average_pool{layout}", x, expect.shape, geometry, mode=int(include), isa=isa)
         assert (np.abs(y - expect) <= (prod(kernel) + 2) * EPS * np.abs(x).max()).all()
 
@@ -71,9 +72,8 @@ def test_bytes(isa, dims, kernel, stride, dilation, pad, dtype) -> None:
     least = np.iinfo(dtype).min
     x = rng.integers(least, least + 256, (2, 3, *dims)).astype(dtype)
     geometry = list(zip(kernel, stride, dilation, pad, pad, strict=True))
-    expect = reference(
-        x.astype(np.float64), kernel, stride, dilation, [*pad, *pad], "NOTSET", False, average=False
-    )
+    how = Sliding(kernel, stride, dilation, [*pad, *pad])
+    expect = reference(x.astype(np.float64), how, average=False)
     ints = [0, *chain.from_iterable(geometry)]
     expect = np.maximum(expect, least)
     (y,) = call("max_pool_bytes", [x], [(dtype, expect.shape)], ints, isa=isa)

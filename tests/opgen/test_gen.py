@@ -150,7 +150,17 @@ def test_the_profiling_script_of_a_project(gen, tmp_path):
 @pytest.mark.parametrize(
     ("definition", "file", "right", "wrong"),
     [
-        (SWISH, "swish_custom", "Exp(", "Abs("),
+        # of one element type: each is a compilation
+        (
+            {
+                **SWISH,
+                "inputs": [{"name": "x", "type": ["float16"]}],
+                "outputs": [{"name": "y", "type": ["float16"]}],
+            },
+            "swish_custom",
+            "Exp(",
+            "Abs(",
+        ),
         pytest.param(RANKED, "rank_custom", "CMPMODE::LT", "CMPMODE::GT", marks=pytest.mark.slow),
     ],
 )

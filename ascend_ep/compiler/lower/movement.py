@@ -28,13 +28,12 @@ from ascend_ep.compiler.lower.arguments import (
 from ascend_ep.compiler.lower.elementwise import COMPUTABLE, Program, emit_program
 from ascend_ep.compiler.lower.views import broadcast, permuted
 from ascend_ep.compiler.lowering import Dim, NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
-from ascend_ep.graph.shapes.movement_slicing import bounded_step
-from ascend_ep.opdef.dims import bounds, floordiv, max_, min_, static
+from ascend_ep.graph.shapes.movement_slicing import bounded_step, place_within
+from ascend_ep.opdef.dims import floordiv, static
 from ascend_ep.plan.kernel_params import CONCAT, PAD, TRILU, choices
 from ascend_ep.runtime._rt import lib
 
 PAD_MODES = choices("asc_pad")
-TO_THE_END = 2**31 - 1  # what exporters write for "to the end", and beyond
 
 
 def _hand_on(b: PlanBuilder, target: Operand, view: Ref) -> None:
@@ -132,17 +131,6 @@ def lower_split(node: NodeView, b: PlanBuilder) -> None:
 # --- Slice --------------------------------------------------------------------------------------
 
 
-def _slice_start(start: Dim, length: Dim, step: int) -> Dim:
-    """The first element taken, within the axis."""
-    low, high = bounds(start)
-    last = length if step > 0 else length - 1
-    if low is not None and low >= 0:
-        return last if low >= TO_THE_END else min_(start, last)
-    if high is not None and high < 0:
-        return max_(start + length, 0)
-    raise Unsupported("the sign of a start depends on the input shapes")
-
-
 def _slice_arguments(node: NodeView, rank: int) -> list[tuple[int, Dim, int]]:
     """(axis, start, step) of every axis the node slices."""
     if node.version < 10:
@@ -175,7 +163,10 @@ def lower_slice(node: NodeView, b: PlanBuilder) -> None:
         b.bind(target, b.view(x, target.dims, 0, strides))
         return
     for axis, start, step in _slice_arguments(node, x.rank):
-        offset = offset + _slice_start(start, x.dims[axis], step) * strides[axis]
+        first = place_within(start, x.dims[axis], step)
+        if first is None:
+            raise Unsupported("the sign of a start depends on the input shapes")
+        offset = offset + first * strides[axis]
         if static(target.dims[axis]) != 1:  # a step beyond the axis would leave 64 bits
             strides[axis] = strides[axis] * step
     _hand_on(b, target, b.view(x, target.dims, offset, strides))

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -33,19 +33,24 @@ def read_once() -> Iterator[None]:
     """Exports in here share what is read; each may add to its own copy. One thread at a time."""
     from torch.onnx._internal.exporter._registration import ONNXRegistry
 
-    read, usual = ONNXRegistry.__dict__["from_torchlib"], ONNXRegistry.from_torchlib
-
-    def kept(_: Any, *given: Any, **options: Any) -> Any:
-        key = given, tuple(sorted(options.items()))
-        if key not in _made:
-            _made[key] = usual(*given, **options)
-        registry = copy.copy(_made[key])
-        registry.functions = {name: list(found) for name, found in registry.functions.items()}
-        return registry
-
     with _lock:
-        ONNXRegistry.from_torchlib = classmethod(kept)  # type: ignore[assignment]
+        read, usual = ONNXRegistry.__dict__["from_torchlib"], ONNXRegistry.from_torchlib
+        ONNXRegistry.from_torchlib = classmethod(shared(usual))  # type: ignore[assignment]
         try:
             yield
         finally:
             ONNXRegistry.from_torchlib = read  # type: ignore[method-assign]
+
+
+def shared(read: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of a class that reads them once; each caller may add to its own copy."""
+
+    def kept(_: Any, *given: Any, **options: Any) -> Any:
+        key = given, tuple(sorted(options.items()))
+        if key not in _made:
+            _made[key] = read(*given, **options)
+        registry = copy.copy(_made[key])
+        registry.functions = {name: list(found) for name, found in registry.functions.items()}
+        return registry
+
+    return kept

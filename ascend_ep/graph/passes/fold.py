@@ -15,7 +15,7 @@ from ascend_ep.graph.passes.known_facts import KnownFacts
 from ascend_ep.graph.passes.rewire import attribute, is_standard, replace_by_constant
 from ascend_ep.graph.random_nodes import RANDOM
 from ascend_ep.graph.shape_inference import definition
-from ascend_ep.graph.shapes.movement_slicing import python_slice
+from ascend_ep.graph.shapes.movement_slicing import sliced
 from ascend_ep.graph.widened import WidenedTensor
 
 #: a folded result may take this many bytes, or as many as the constants it came from
@@ -233,13 +233,8 @@ def _sliced(node: ir.Node, version: int, operands: list[Array | None]) -> Array:
     assert x is not None
     if version < 10:
         starts, ends, axes = (attribute(node, n) for n in ("starts", "ends", "axes"))  # type: ignore[assignment]
-    first, last = (np.reshape(np.asarray(v), -1).tolist() for v in (starts, ends))
-    places = range(len(first)) if axes is None else np.reshape(np.asarray(axes), -1).tolist()
-    strides = [1] * len(first) if steps is None else np.reshape(steps, -1).tolist()
-    cut = [slice(None)] * x.ndim
-    for axis, start, end, step in zip(places, first, last, strides, strict=True):
-        cut[axis] = python_slice(start, end, step, x.shape[axis])
-    return x[tuple(cut)]
+    result: Array = sliced(x, starts, ends, axes, steps)
+    return result
 
 
 _SIMPLE: dict[str, Callable[[ir.Node, int, list[Array | None]], Array]] = {

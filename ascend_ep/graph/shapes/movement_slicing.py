@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from ascend_ep.graph.facts import Fact
 from ascend_ep.graph.shapes.rule import Call, UnknownShape, infers, tracked, unknown_at
@@ -74,6 +77,17 @@ def python_slice(start: int, end: int, step: int, dim: int) -> slice:
     return slice(start, end, step)
 
 
+def sliced(x: Any, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Any:
+    """An array's elements by lists or arrays of numbers. axes, steps: None where the node has none."""
+    first, last = (np.reshape(np.asarray(given), -1).tolist() for given in (starts, ends))
+    places = range(len(first)) if axes is None else np.reshape(np.asarray(axes), -1).tolist()
+    strides = [1] * len(first) if steps is None else np.reshape(np.asarray(steps), -1).tolist()
+    cut = [slice(None)] * x.ndim
+    for axis, start, end, step in zip(places, first, last, strides, strict=True):
+        cut[axis] = python_slice(start, end, step, x.shape[axis])
+    return x[tuple(cut)]
+
+
 def _to_the_first(end: int, dim: int) -> bool:
     return end < -dim or end in OPEN_ENDS
 
@@ -100,20 +114,19 @@ def _between(start: Dim, end: Dim, dim: Dim) -> Dim | None:
             return max_(dim - start, 0)
         if high is not None and -FAR < high < 0:
             return min_(dim, start * -1)
-    first, last = _clamped(start, dim), _clamped(end, dim)
+    first, last = place_within(start, dim), place_within(end, dim)
     return None if first is None or last is None else max_(last - first, 0)
 
 
-def _clamped(position: Dim, dim: Dim) -> Dim | None:
-    """A start or end of a forward slice as an offset in [0, dim]; None when its sign is unknown."""
-    if isinstance(position, int):
-        if position >= FAR:
-            return dim
-        if position <= -FAR:
-            return 0
+def place_within(position: Dim, dim: Dim, step: int = 1) -> Dim | None:
+    """A start, or an end of a forward slice, as an offset: up to dim, backwards up to its last element. None
+    when its sign is unknown."""
+    most = dim if step > 0 else dim - 1
     low, high = bounds(position)
     if low is not None and low >= 0:
-        return min_(position, dim)
+        return most if low >= FAR else min_(position, most)
+    if high is not None and high <= -FAR:
+        return 0
     if high is not None and high < 0:
         return max_(dim + position, 0)
     return None

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from ascend_ep.codegen.cache import is_whole, keep, limit, note_use, prune
+from ascend_ep.codegen.cache import is_whole, keep, limit, locked, note_use, prune
 from ascend_ep.codegen.header_text import HEADERS
 from ascend_ep.errors import AscendError
 from ascend_ep.runtime.cache_folder import open_cache
@@ -87,8 +87,9 @@ def linked(
     """
     command = find_cpp()
     folder = open_cache(cache)
+    left: set[Path] = set()
     with ThreadPoolExecutor(PARALLEL) as pool:
-        objects = list(pool.map(lambda unit: _object(unit, command, folder, pool), units))
+        objects = list(pool.map(lambda unit: _object(unit, command, folder, pool, left), units))
     found = [f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", *(f"-l{name}" for name in libraries)]
     flags = ["-pthread", *(_SHARED if kind == "so" else ()), *(found if libraries else ())]
     key = hashlib.sha256("\0".join([*command, *flags, _EXPORTED, *(o.stem for o in objects)]).encode())
@@ -105,7 +106,9 @@ def linked(
     return target
 
 
-def _object(unit: Unit, command: Sequence[str], folder: Path, pool: ThreadPoolExecutor) -> Path:
+def _object(
+    unit: Unit, command: Sequence[str], folder: Path, pool: ThreadPoolExecutor, left: set[Path]
+) -> Path:
     sources = sources_of(unit.text, unit.folders)
     flags = [*unit.flags, *FLAGS, *_gnu_flags(tuple(command))]
     parts = [unit.text, *(f"{n}\0{t}" for n, t in sorted(unit.files.items())), *command, *flags, unit.kept]
@@ -114,9 +117,24 @@ def _object(unit: Unit, command: Sequence[str], folder: Path, pool: ThreadPoolEx
     for path in sources:
         key.update(str(path).encode() + path.read_bytes())
     target = folder / f"{key.hexdigest()}.o"
-    if is_whole(target):
-        note_use(target)
-        return target
+    with locked(target.with_suffix(".lock")):  # what another process compiles is taken when it is there
+        if is_whole(target):
+            note_use(target)
+        else:
+            _compile_unit(unit, [*command], flags, sources, target, pool, left)
+    return target
+
+
+def _compile_unit(
+    unit: Unit,
+    command: list[str],
+    flags: Sequence[str],
+    sources: Sequence[Path],
+    target: Path,
+    pool: ThreadPoolExecutor,
+    left: set[Path],
+) -> None:
+    folder = target.parent
     with tempfile.TemporaryDirectory(dir=folder, prefix=".compile-") as work:
         file = Path(work) / f"{unit.name}.cpp"
         file.write_text(unit.text, encoding="utf-8")
@@ -125,7 +143,7 @@ def _object(unit: Unit, command: Sequence[str], folder: Path, pool: ThreadPoolEx
         own = [f"-I{p}" for p in (HEADERS / "ascendc", HEADERS)]
         beginning = Beginning(unit.text, command, flags, _identity(tuple(command)), folder)
         includes = [*(f"-I{p}" for p in (work, *unit.folders)), *own, *beginning.flags()]
-        if beginning.is_due():
+        if beginning.is_due(left):
             pool.submit(beginning.compile, [*command, *own, *flags], _run_compiler)
         compile_it = [*command, "-c", str(file), *includes, *flags]
         made = target if not unit.kept else Path(work) / "whole.o"
@@ -134,7 +152,6 @@ def _object(unit: Unit, command: Sequence[str], folder: Path, pool: ThreadPoolEx
             joined = Path(work) / "joined.o"
             _run_compiler([tool("ld"), "-r", "--force-group-allocation", str(made)], joined)
             _run_compiler([tool("objcopy"), f"--keep-global-symbol={unit.kept}", str(joined)], target, out=())
-    return target
 
 
 def asks_for_more(text: str, sources: Sequence[Path]) -> bool:

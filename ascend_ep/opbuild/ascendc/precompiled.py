@@ -17,7 +17,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from ascend_ep import atomic_file
-from ascend_ep.codegen.cache import is_whole, note_use
+from ascend_ep.codegen.cache import is_whole, note_use, only_one
 from ascend_ep.codegen.header_text import HEADERS
 from ascend_ep.errors import AscendError
 
@@ -55,23 +55,26 @@ class Beginning:
         note_use(self.compiled)
         return ["-include", str(self.header)]
 
-    def is_due(self) -> bool:
-        """Whether it comes for the second time, on a machine that has a CPU for it. Then says so once."""
+    def is_due(self, left: set[Path]) -> bool:
+        """Whether it comes for the second time, on a machine that has a CPU for it. Then says so once. left: headers
+        whose names this compilation of several units has left; it is over before one of them is compiled."""
         if not self.is_large or self.is_compiled or len(os.sched_getaffinity(0)) < 2:
             return False
         if not self.header.is_file():
             with suppress(OSError):  # a full disk is for what the unit itself needs to say
                 atomic_file.write(self.header, self.text)
+            left.add(self.header)
             return False
-        if self.header in _STARTED:
+        if self.header in left or self.header in _STARTED:
             return False
         _STARTED.add(self.header)
         return True
 
     def compile(self, command: Sequence[str], run: Callable[[Sequence[str], Path], str]) -> None:
-        """By `run(command, target)`. Where it fails, units read the headers as before."""
-        with suppress(AscendError, OSError):
-            run([*command, "-x", "c++-header", str(self.header)], self.compiled)
+        """By `run(command, target)`, unless another process does. Where it fails, units read the headers as before."""
+        with suppress(AscendError, OSError), only_one(self.header.with_suffix(".lock")) as alone:
+            if alone and not is_whole(self.compiled):
+                run([*command, "-x", "c++-header", str(self.header)], self.compiled)
 
 
 def _is_ours(line: str) -> bool:

@@ -1,0 +1,39 @@
+/* Programs in one: our headers and their checks, which most of a program's compilation takes, are compiled once for
+ * all. The first argument says which. Their launches say on which cores they run. */
+#include "launch_program.h"
+#include "simt_api/asc_simt.h"
+#include "tiling/tiling_api.h"
+
+namespace cube_instructions {
+#include "cube_instructions.cpp"
+}
+namespace faulty_kernels {
+#include "faulty_kernels.cpp"
+}
+namespace high_level {
+#include "high_level.cpp"
+}
+namespace own_addresses {
+#include "own_addresses.cpp"
+}
+namespace registers {
+#include "registers.cpp"
+}
+namespace simt_threads {
+#include "simt_threads.cpp"
+}
+namespace vector_instructions {
+#include "vector_instructions.cpp"
+}
+
+int main(int, char **arguments) {
+    const std::string name = arguments[1];
+    if (name == "cube_instructions") return cube_instructions::main();
+    if (name == "faulty_kernels") return faulty_kernels::main();
+    if (name == "high_level") return high_level::main();
+    if (name == "own_addresses") return own_addresses::main();
+    if (name == "registers") return registers::main();
+    if (name == "simt_threads") return simt_threads::main();
+    if (name == "vector_instructions") return vector_instructions::main();
+    return 4;
+}
