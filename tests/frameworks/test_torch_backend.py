@@ -15,7 +15,7 @@ import ascend_ep
 from ascend_ep.errors import AscendError
 from ascend_ep.frameworks.torch import attention_training, compile, register
 from ascend_ep.frameworks.torch.backend import ascend, reports
-from ascend_ep.frameworks.torch.first_results import objection
+from ascend_ep.frameworks.torch.first_results import agree, objection
 from ascend_ep.frameworks.torch.graph_program import GraphProgram, Unsupported
 
 
@@ -241,6 +241,7 @@ def test_reductions_of_all_axes_angles_and_scatters_of_some() -> None:
             *(x.amax(), x.amin((), True), x[0, 0].amax(0), torch.angle(x), torch.angle(x.long())),
             *(x.scatter(1, places, x + 1), x.scatter_add(1, places, x)),
             x.scatter_reduce(1, places, x, "prod", include_self=False),
+            *(x.scatter_reduce(1, places, x + 1, "mean", include_self=own) for own in (True, False)),
             torch.linalg.vector_norm(x.nan_to_num(1, 2, 3), 2, None, True),
         ]
 
@@ -506,3 +507,18 @@ def test_exported_programs(tmp_path: Path) -> None:
     close(torch.from_numpy(total), module(x, example[1])["sum"].detach())
     with pytest.raises(AscendError, match="E40001"):
         program(x)
+
+
+@pytest.mark.parametrize("fault", [n for n in FAULTS if n != "none"])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_faults_are_found_in_half_floats(dtype: torch.dtype, fault: str) -> None:
+    """What another order of summation gives is no fault."""
+    random = torch.Generator().manual_seed(1)
+    x, w = (torch.randn(n, m, generator=random).to(dtype) for n, m in ((8, 512), (512, 16)))
+    part = make_fx(lambda x, w: (x @ w,))(x, w)
+    expected, other = part(x, w), torch.randperm(512, generator=random)
+    (own,) = part(x[:, other], w[other])
+    assert agree([own], expected) or not objection(part, (x, w), [own], expected)
+    wrong = [FAULTS[fault](own)]
+    assert not agree(wrong, expected)
+    assert objection(part, (x, w), wrong, expected)

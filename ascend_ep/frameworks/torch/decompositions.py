@@ -43,7 +43,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         aten.amin.default: partial(_extreme, "amin"),
         aten.scatter.src: partial(_scattered, "scatter"),
         aten.scatter_add.default: partial(_scattered, "scatter_add"),
-        aten.scatter_reduce.two: partial(_scattered, "scatter_reduce"),
+        aten.scatter_reduce.two: _reduced,
         aten.linalg_vector_norm.default: _norm,
     }
 
@@ -300,6 +300,23 @@ def _scattered(name: str, x: Any, dim: int, index: Any, source: Any, *reduction:
     for axis, count in enumerate(index.shape):
         source = source.narrow(axis, 0, count)
     return getattr(x, name)(dim, index, source, *reduction, **how)
+
+
+def _reduced(x: Any, dim: int, index: Any, source: Any, reduction: str, *, include_self: bool = True) -> Any:
+    """A mean as a sum over a count; torch.onnx's translation of it takes the last element."""
+    if reduction != "mean":
+        return _scattered("scatter_reduce", x, dim, index, source, reduction, include_self=include_self)
+    is_whole = not (x.is_floating_point() or x.is_complex())
+    wide, values = (x, source) if is_whole else (_floats(x), _floats(source))
+    if wide is None or values is None:
+        return NotImplemented
+    for axis, count in enumerate(index.shape):
+        values = values.narrow(axis, 0, count)
+    totals, counts = (
+        into.scatter_reduce(dim, index, of, "sum", include_self=include_self)
+        for into, of in ((wide, values), (wide.new_ones(wide.shape), values.new_ones(values.shape)))
+    )
+    return totals.div(counts, rounding_mode="floor" if is_whole else None).to(x.dtype)
 
 
 def _angle(x: Any) -> Any:

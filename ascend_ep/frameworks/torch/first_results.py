@@ -11,6 +11,8 @@ _log = logging.getLogger("ascend_ep.torch")
 
 #: A share of the largest magnitude, of float32: orders of summation stay below, other meanings don't.
 MOST_DIFFERENCE = 1e-3
+#: So much more of half floats: four of bfloat16's last places.
+COARSER = 32
 #: Two orders of summation are this far apart in what they lose, at most.
 MOST_TIMES = 4
 #: Where PyTorch's own results are further off than this share, float64 can't tell two meanings apart.
@@ -74,14 +76,15 @@ def difference(result: Any, expected: Any) -> float:
 
 
 def _shares(result: Any, expected: Any) -> tuple[float, float]:
-    """The largest difference and the root of the mean square, as shares of the largest magnitude."""
+    """The largest difference and the root of the mean square, as shares of the largest magnitude; of half
+    floats, smaller by COARSER."""
     import torch
 
-    scale = torch.finfo(torch.float32).eps / max(torch.finfo(result.dtype).eps, 2**-23)
+    narrow = (torch.float16, torch.bfloat16)
     a, b = result.double(), expected.double()
     same = (a == b) | (a.isnan() & b.isnan())
     off = torch.where(same, 0.0, (a - b).abs())
-    unit = scale / max(_largest(expected), LEAST)
+    unit = 1 / (max(_largest(expected), LEAST) * (COARSER if result.dtype in narrow else 1))
     return float(off.max() * unit), float(off.square().mean().sqrt() * unit)
 
 
