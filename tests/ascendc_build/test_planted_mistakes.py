@@ -18,7 +18,7 @@ def planted(*words: str) -> dict[str, list[int]]:
     """The table of the tool: what became of the mistakes of each class."""
     done = subprocess.run(
         [sys.executable, "-P", "-m", "kernel_mutation", *words],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "tools"), str(ROOT)])},
+        env={**os.environ, "PYTHONPATH": str(ROOT / "tools")},
         capture_output=True,
         text=True,
         timeout=550,

@@ -81,7 +81,13 @@ def start(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
     environ = {**os.environ, "ASCEND_CUSTOM_OPS": str(tmp_path / "ops"), "PYTHONUNBUFFERED": "1"}
     command += ["--output", str(tmp_path / "out")]
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environ, start_new_session=True)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job's shell ignores it
+    try:
+        return subprocess.Popen(
+            command, stdout=pipe, stderr=pipe, text=True, env=environ, start_new_session=True
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("stage", ["expression", "search", "compile", "proof"])

@@ -110,7 +110,7 @@ def test_memory_is_flat_over_sessions(bundle: bytes, tmp_path: Path) -> None:
 
 def test_what_is_neither_bundle_nor_model(tmp_path: Path) -> None:
     (tmp_path / "m.onnx").write_bytes(b"nothing of the kind")
-    for source, code in ((tmp_path / "m.onnx", "E10041"), (b"no model", "E10041"), (tmp_path, "E10410")):
+    for source, code in ((tmp_path / "m.onnx", "E10041"), (b"no model", "E10041"), (tmp_path, "E41010")):
         with pytest.raises(AscendError) as caught:
             ascend_ep.InferenceSession(source)
         assert caught.value.code == code
