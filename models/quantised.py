@@ -74,13 +74,18 @@ def build(of: str, form: str) -> onnx.ModelProto:
     """A model of SIZES, calibrated with two samples. Raises KeyError and ValueError for a form not known."""
     if form not in FORMS:
         raise ValueError(f"no form [{form}]; there are {', '.join(FORMS)}")
-    proto: onnx.ModelProto = importlib.import_module(of).build(**SIZES[of])
+    proto = _float(of)
     return quantise(proto, form, Samples(*(_sample(of, proto, seed) for seed in (1, 2))))
 
 
-def sample_inputs(model: onnx.ModelProto, of: str) -> dict[str, np.ndarray]:
+def sample_inputs(of: str) -> dict[str, np.ndarray]:
     """Inputs of the model `of`, other ones than those it was calibrated with."""
-    return _sample(of, model, 0)
+    return _sample(of, _float(of), 0)
+
+
+def _float(of: str) -> onnx.ModelProto:
+    proto: onnx.ModelProto = importlib.import_module(of).build(**SIZES[of])
+    return proto
 
 
 def _sample(of: str, model: onnx.ModelProto, seed: int) -> dict[str, np.ndarray]:
