@@ -163,8 +163,8 @@ static int64_t groups_of(const qconv *c) {
 }
 
 static int64_t lines_per_chunk(const asc_call *call, const qconv *c) {
-    int64_t taps = c->kernel[0] * c->kernel[1];
-    return asc_chunk_items(call, c->lines, c->line * taps * c->fan_in * (c->outputs / groups_of(c)) / 32 + 1);
+    int64_t taps = c->kernel[0] * c->kernel[1], at_once = c->apart ? 4 : 32; /* products in the time of a byte moved */
+    return asc_chunk_items(call, c->lines, c->line * taps * c->fan_in * (c->outputs / groups_of(c)) / at_once + 1);
 }
 
 int32_t ASC_FN(qconv_run)(const asc_call *call) {

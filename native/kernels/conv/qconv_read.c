@@ -1,6 +1,7 @@
 /* What a convolution of integers is told, and the padded image that it reads. */
 #include <string.h>
 
+#include "chunks.h"
 #include "movement/byte_transpose.h"
 #include "qconv.h"
 
@@ -82,6 +83,13 @@ static int32_t read_weights(const asc_call *call, qconv *c) {
     return ASC_OK;
 }
 
+/* Positions of a line where lines go on from one to the next: as many lines as threads, or several times that, so that
+ * small images are shared, too. */
+static int64_t flat_line(const asc_call *call, int64_t positions) {
+    int64_t lines = asc_ceil_div(asc_ceil_div(positions, 8 * QGEMM_ROWS), call->threads) * call->threads;
+    return asc_most(asc_ceil_div(positions, asc_most(lines, 1)), QGEMM_ROWS);
+}
+
 int32_t ASC_FN(qconv_read)(const asc_call *call, qconv *c) {
     const asc_tensor *x = &call->in[Q_A], *y = &call->out[0];
     int spatial = x->rank - 2;
@@ -105,7 +113,7 @@ int32_t ASC_FN(qconv_read)(const asc_call *call, qconv *c) {
     look_in_place(call, c);
     c->flat = c->padded[1] * c->stride[0] == c->out[1] * c->stride[1];
     c->positions = c->out[0] * c->out[1];
-    c->line = c->flat ? 8 * QGEMM_ROWS : c->out[1];
+    c->line = c->flat ? flat_line(call, c->positions) : c->out[1];
     c->lines = c->flat ? (c->positions + c->line - 1) / c->line : c->out[0];
     c->line_step = c->flat ? c->line * c->stride[1] * c->channels : c->stride[0] * c->padded[1] * c->channels;
     return ASC_FN(requantiser_check)(call, c->outputs);
