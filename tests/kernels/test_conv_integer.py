@@ -28,11 +28,16 @@ CASES = [
     (2, 16, 10, 2, (5, 9), (2, 2), (1, 1), (2, 2), (0, 0)),
     (2, 21, 21, 21, (7, 9), (3, 3), (2, 2), (1, 1), (0, 0)),
     (1, 70, 70, 70, (5, 31), (3, 3), (1, 1), (2, 1), (2, 1)),
+    (1, 130, 130, 130, (5, 7), (3, 3), (1, 1), (1, 1), (1, 1)),
+    (1, 72, 72, 72, (9, 9), (3, 3), (2, 2), (1, 1), (1, 1)),
+    (1, 64, 64, 64, (7, 9), (5, 5), (1, 1), (1, 1), (2, 2)),
     (2, 32, 32, 32, (6, 28), (3, 3), (2, 2), (1, 1), (1, 1)),
     (2, 12, 37, 1, (11, 19), (3, 3), (1, 1), (1, 1), (1, 1)),  # from here on enough for AMX
     (1, 70, 40, 2, (8, 11), (1, 3), (1, 1), (1, 2), (0, 2)),
     (1, 68, 33, 1, (9, 20), (3, 1), (2, 1), (1, 1), (1, 0)),
     (1, 64, 35, 1, (7, 9), (1, 1), (1, 1), (1, 1), (0, 0)),
+    (1, 24, 16, 1, (7, 9), (1, 1), (1, 1), (1, 1), (0, 0)),  # columns of one vector, or of part of two
+    (1, 20, 56, 1, (5, 9), (1, 1), (1, 1), (1, 1), (0, 0)),
 ]  # fmt: skip
 
 
@@ -82,11 +87,15 @@ def test_sums_are_exact(isa: int, case: tuple, x_type: type, zero: str) -> None:
             "qconv", ins, [(np.int32, target.shape)], [groups, x_last, y_last, *window], [0, 0], isa=isa
         )
         np.testing.assert_array_equal(y, target)
-        one = np.ones((), np.float32)
-        ins += [one, one, np.asarray(512, np.float32), np.asarray(3, np.int8)]
+        scales = rng.uniform(0.5, 2, outputs).astype(np.float32)
+        each = scales / np.float32(512)
+        scaled = np.rint(target.astype(np.float32) * (each if y_last else each.reshape(-1, 1, 1)))
         ints = [groups, x_last, y_last, *window]
-        (y,) = call("qconv", ins, [(np.int8, target.shape)], ints, [-128, 127], isa=isa)
-        np.testing.assert_array_equal(y, np.clip(np.rint(target / 512) + 3, -128, 127))
+        for y_type, y_zero in ((np.int8, 3), (np.uint8, 140)):
+            least, most = np.iinfo(y_type).min, np.iinfo(y_type).max
+            end = [np.ones((), np.float32), scales, np.asarray(512, np.float32), np.asarray(y_zero, y_type)]
+            (y,) = call("qconv", [*ins, *end], [(y_type, target.shape)], ints, [least, most], isa=isa)
+            np.testing.assert_array_equal(y, np.clip(scaled + y_zero, least, most))
 
 
 @pytest.mark.parametrize("fault", ["sums", "group", "window", "weights", "dims"])

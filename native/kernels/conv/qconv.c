@@ -21,6 +21,7 @@ typedef struct job {
     const uint8_t *images;
     const int64_t *segments;
     int64_t lines_per_chunk, chunks_per_group;
+    int ends_apart; /* by qconv_apart_bytes */
 } job;
 
 /* What prepare finds out: the convolution, and where in the workspace each thing lies. */
@@ -112,7 +113,10 @@ static void run_lines(const asc_call *call, const job *j, qgemm *g, int64_t imag
         t = (target){(char *)part(call, note_of(call)->stages) + worker * note_of(call)->stage_bytes,
                      QGEMM_COLUMNS * element};
     g->a = j->images + image * c->image_bytes + line * c->line_step + (c->apart ? 0 : group * c->fan_in);
-    if (c->apart) {
+    if (c->apart && j->ends_apart) {
+        count = asc_least(lines * c->line, c->positions - at);
+        ASC_FN(qconv_apart_bytes)(c, &j->requantiser, g->a, g->b, col, count, y + at * c->outputs);
+    } else if (c->apart) {
         run_apart(j, g, col, n, count, t);
     } else {
         qgemm_strip s = {.g = g, .requantiser = &j->requantiser, .lines = lines, .rows = count};
@@ -144,9 +148,10 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
     g.vnni4 = c->vnni4;
     g.b_panel = c->n_segments * c->vnni4 * 4 * QGEMM_PANEL;
     g.b = (const int8_t *)call->in[Q_B].data + group * asc_ceil_div(columns, QGEMM_PANEL) * g.b_panel;
-    int64_t at_once = c->apart || !c->y_last ? 1 : to - from;
+    int64_t at_once = (c->apart && !j->ends_apart) || !c->y_last ? 1 : to - from;
+    int64_t strip = j->ends_apart ? QCONV_BYTES : QGEMM_COLUMNS;
     to = asc_least(to, c->lines);
-    for (int64_t col = 0; col < columns; col += QGEMM_COLUMNS)
+    for (int64_t col = 0; col < columns; col += strip)
         for (int64_t line = from; line < to; line += at_once)
             run_lines(call, j, &g, image, group, line, asc_least(at_once, to - line), col, worker);
     ASC_FN(qgemm_tiles_release)();
@@ -177,6 +182,7 @@ int32_t ASC_FN(qconv_run)(const asc_call *call) {
     int64_t taps = c->kernel[0] * c->kernel[1], groups = groups_of(c);
     j.requantiser = ASC_FN(requantiser_make)(call, &note_of(call)->bounds, c->outputs, taps * c->fan_in, NULL,
                                              part(call, note_of(call)->tables));
+    j.ends_apart = c->apart && ASC_FN(qconv_apart_bytes_can)(c, &j.requantiser);
     j.lines_per_chunk = lines_per_chunk(call, c);
     j.chunks_per_group = asc_ceil_div(c->lines, j.lines_per_chunk);
     if (!c->in_place) asc_parallel(call, c->batch * c->padded[0], pad_row, &j);

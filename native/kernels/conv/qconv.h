@@ -33,4 +33,12 @@ void ASC_FN(qconv_pad)(const asc_call *call, const qconv *c, int64_t chunk, uint
 void ASC_FN(qconv_apart)(const qconv *c, const uint8_t *window, const int8_t *weights, const int32_t *zero, int64_t col,
                          int64_t n, int32_t *sums);
 
+/* The same with results of 8 bits, for QCONV_BYTES channels, if the level has the instructions and the requantiser is
+ * one of saturation: `lines` lines of `n` positions in all, of which the first's window is `window`; `out` is the first
+ * result of all channels. */
+#define QCONV_BYTES 64
+int ASC_FN(qconv_apart_bytes_can)(const qconv *c, const requantiser *r);
+void ASC_FN(qconv_apart_bytes)(const qconv *c, const requantiser *r, const uint8_t *window, const int8_t *weights,
+                               int64_t col, int64_t n, char *out);
+
 #endif

@@ -80,6 +80,9 @@ void ASC_FN(qgemm_strip_end)(const qgemm_strip *s, int64_t line, int64_t row, in
  */
 int ASC_FN(qgemm_strip_tiles)(const qgemm_strip *s, int64_t col, int64_t n);
 
+/* The same where sums become bytes in registers, if this level and the requantiser allow it; whether they did. */
+int ASC_FN(qgemm_strip_bytes)(const qgemm_strip *s, int64_t col, int64_t n);
+
 /* Gives back the tiles that strips of this thread have used. */
 void ASC_FN(qgemm_tiles_release)(void);
 

@@ -4,7 +4,7 @@
 
 void ASC_FN(qgemm_strip_run)(const qgemm_strip *s, int64_t col, int64_t n) {
     int32_t sums[QGEMM_ROWS * QGEMM_COLUMNS];
-    if (ASC_FN(qgemm_strip_tiles)(s, col, n)) return;
+    if (ASC_FN(qgemm_strip_tiles)(s, col, n) || ASC_FN(qgemm_strip_bytes)(s, col, n)) return;
     for (int64_t line = 0; line < s->lines; line++) {
         qgemm g = *s->g;
         g.a += line * s->a_line;

@@ -4,6 +4,7 @@
  * half to even, plus the zero point. No product is contracted with a sum here: CMakeLists.txt.
  */
 #include "matmul/qgemm.h"
+#include "saturate.h"
 #include "simd.h"
 
 #if defined(__SSE4_1__)
@@ -91,24 +92,19 @@ ALWAYS void run(const requantiser *r, const tables *t, const int32_t *sums, cons
 }
 
 #if ASC_VF == 16
-/* The 8-bit results of a row's two vectors of columns, before their bounds, as 32 integers of 16 bits in the order of
- * vpackssdw. Whatever saturates here is beyond the bounds of 8 bits, too. */
-ALWAYS __m512i widths(const requantiser *r, const tables t[2], const int32_t *sums, const int32_t *row_sum) {
-    vi first = round_to_int(__builtin_convertvector(corrected(&t[0], sums, row_sum), vf) * t[0].scale);
-    vi second = round_to_int(__builtin_convertvector(corrected(&t[1], sums + ASC_VF, row_sum), vf) * t[1].scale);
-    return _mm512_adds_epi16(_mm512_packs_epi32((__m512i)first, (__m512i)second), _mm512_set1_epi16((short)r->zero));
-}
-
 /* All columns of a tile, two rows at a time; the bounds are those of the type. */
 ALWAYS void saturate(const requantiser *r, const tables t[2], const int32_t *sums, const int32_t *row_sums,
-                     int64_t rows, char *out, int64_t step, const int is_signed) {
-    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+                     int64_t rows, char *out, int64_t step) {
+    const saturation s = saturation_of(r->zero, r->dtype == ASC_INT8);
     for (int64_t i = 0; i < rows; i += 2) {
         int64_t other = i + 1 < rows ? i + 1 : i;
-        __m512i a = widths(r, t, sums + i * QGEMM_COLUMNS, row_sums ? row_sums + i : NULL);
-        __m512i b = widths(r, t, sums + other * QGEMM_COLUMNS, row_sums ? row_sums + other : NULL);
-        __m512i both = is_signed ? _mm512_packs_epi16(a, b) : _mm512_packus_epi16(a, b);
-        both = _mm512_permutexvar_epi32(order, both);
+        __m512i q[4];
+        for (int k = 0; k < 4; k++) {
+            const int64_t row = k < 2 ? i : other;
+            const int32_t *from = sums + row * QGEMM_COLUMNS + k % 2 * ASC_VF;
+            q[k] = scaled(corrected(&t[k % 2], from, row_sums ? row_sums + row : NULL), t[k % 2].scale);
+        }
+        __m512i both = saturated(&s, q);
         _mm256_storeu_si256((__m256i *)(out + i * step), _mm512_castsi512_si256(both));
         _mm256_storeu_si256((__m256i *)(out + other * step), _mm512_extracti64x4_epi64(both, 1));
     }
@@ -122,10 +118,7 @@ void ASC_FN(requantise)(const requantiser *r, const int32_t *sums, const int32_t
 #if ASC_VF == 16
     if (r->saturates && n >= QGEMM_COLUMNS) {
         tables t[2] = {tables_at(r, col, row_sums != NULL), tables_at(r, col + ASC_VF, row_sums != NULL)};
-        if (r->dtype == ASC_INT8)
-            saturate(r, t, sums, row_sums, rows, out, step, 1);
-        else
-            saturate(r, t, sums, row_sums, rows, out, step, 0);
+        saturate(r, t, sums, row_sums, rows, out, step);
         return;
     }
 #endif
