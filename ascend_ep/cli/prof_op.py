@@ -40,6 +40,9 @@ def main(words: Sequence[str]) -> int:
     for name in ("config", "export"):
         if name in flags:
             raise AscendError("E44012", f"op --{name}", "it reads a chip's binary or dump")
+    if flags.get("application") and command:
+        reason = "There is a command behind the flags, too."
+        raise AscendError("E10001", flags["application"], "--application", reason)
     command = shlex.split(flags["application"]) if flags.get("application") else command
     if not command:
         raise AscendError("E10004", "application", fix="msprof op --output=DIR PROGRAM ...")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ascend_ep.cli.atc_files import check_target
+from ascend_ep.cli.command import refuse_unused
 from ascend_ep.errors import AscendError
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--annotate", metavar="FILE.onnx", help="--model with the measured times in its nodes, for Netron"
     )
     command.add_argument("--beside", metavar="DIR|M.om", help="another profile or bundle, to compare with")
-    command.set_defaults(run=report)
+    command.set_defaults(run=report, parser=command)
 
 
 def report(given: argparse.Namespace) -> int:
@@ -45,13 +46,14 @@ def report(given: argparse.Namespace) -> int:
     from ascend_ep.profiling.source_lines import read_model, sources_of
 
     def profile_of(text: str) -> Profile:
-        source = Path(text)
-        if source.is_dir() or source.suffix == ".csv":
-            return open_profile(source)
-        return profile_bundle(source, given.threads, given.dim, given.seconds)
+        if not _is_bundle(text):
+            return open_profile(text)
+        return profile_bundle(Path(text), given.threads, given.dim, given.seconds)
 
     check_target(given.output, "--output")
     check_annotated(given)
+    if not any(_is_bundle(text) for text in (given.source, given.beside) if text):
+        refuse_unused(given, ("seconds", "dim"), "It is for a bundle, which is run; a profile was recorded.")
     model = read_model(Path(given.model)) if given.model else None
     if model is not None and given.annotate:
         check_folder(model, Path(given.model), Path(given.annotate))
@@ -69,6 +71,10 @@ def report(given: argparse.Namespace) -> int:
         write_annotated(model, Path(given.model), profile, machine, Path(given.annotate))
         print(given.annotate)
     return 0
+
+
+def _is_bundle(text: str) -> bool:
+    return not Path(text).is_dir() and Path(text).suffix != ".csv"
 
 
 def check_annotated(given: argparse.Namespace) -> None:
