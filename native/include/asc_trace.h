@@ -160,6 +160,8 @@ typedef struct asc_traced_call {
  * on: then there is nothing to end. */
 ASC_API int32_t asc_trace_begin_call(void);
 ASC_API void asc_trace_end_call(const asc_traced_call *call);
+/* Between them: what stands as the call's schedule, cut where there is no room. */
+ASC_API void asc_trace_say_schedule(const char *text);
 /* Adds a span of this thread, when a trace is on. */
 ASC_API void asc_trace_add_span(uint32_t kind, const char *name, uint64_t start_ns, uint64_t end_ns);
 

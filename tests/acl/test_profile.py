@@ -119,6 +119,10 @@ def test_kernels_that_a_program_launches(run: Runner, binary: Path, tmp_path: Pa
     rows = table(tmp_path, "op_summary")
     assert {(row["Op Name"], row["OP Type"], row["Block Dim"]) for row in rows} == {("scale", "scale", "1")}
     assert len(rows) == 4
+    assert {row["cpu_schedule"] for row in rows} == {
+        "work cores=2 scalar=1 vector=8 cube=0 read=64 written=32 "
+        "most_scalar=1 most_vector=4 most_cube=0 most_read=32 most_written=16"
+    }
     (timeline,) = tmp_path.rglob("msprof_*.json")
     runs = [event for event in json.loads(timeline.read_text()) if event["name"] == "scale"]
     assert sum("code" in event["args"] for event in runs) == 1

@@ -22,6 +22,7 @@ from ascend_ep.cli.prof import main
 from ascend_ep.errors import AscendError
 from ascend_ep.profiling.database import write_database
 from ascend_ep.profiling.machine import Machine
+from ascend_ep.profiling.pipe_utilization import COUNTED
 from ascend_ep.profiling.profile import Profile, find_profile
 from ascend_ep.profiling.roofline import CLASSES, bounds
 
@@ -251,7 +252,7 @@ def test_of_one_operator(small: Path, tmp_path: Path, capfd: pytest.CaptureFixtu
     program = f"{sys.executable} {small.with_name('program.py')} {small} 3"
     assert main(["msprof", "op", f"--application={program}", f"--output={tmp_path}"]) == 0
     shown = capfd.readouterr()
-    assert "--aic-metrics=Default: a CPU has no such counters" in shown.err
+    assert "--aic-metrics=Default: a CPU has no such counters, so OpBasicInfo.csv and a model's" in shown.err
     (path,) = tmp_path.glob("OPPROF_*/OpBasicInfo.csv")
     assert re.fullmatch(r"OPPROF_\d{14}_[A-Z]{16}", path.parent.name)
     assert f"[INFO] Profiling results saved in {path.parent}" in shown.out
@@ -259,7 +260,12 @@ def test_of_one_operator(small: Path, tmp_path: Path, capfd: pytest.CaptureFixtu
     assert row["Op Type"] == "MatMul+Relu"
     assert float(row["Task Duration(us)"]) > 0
     assert row["Current Freq"] == "N/A"
-    assert not list(tmp_path.glob("OPPROF_*/PipeUtilization*"))
+    (pipes,) = csv.DictReader((path.parent / "PipeUtilization.csv").read_text().splitlines())
+    assert {pipes[name] for name in COUNTED} == {"N/A"}
+    assert (pipes["model_chip"], pipes["model_scalar_ratio"]) == ("Ascend910B1", "N/A")
+    assert float(pipes["model_time(us)"]) > 0
+    assert float(pipes[f"model_{pipes['model_limit']}_ratio"]) == 1
+    assert not list(tmp_path.glob("OPPROF_*/Memory*"))
     assert find_profile(path.parent / "dump")
 
 
@@ -271,6 +277,7 @@ def test_of_chosen_operators(small: Path, tmp_path: Path, capfd: pytest.CaptureF
     shown = capfd.readouterr()
     assert "--warm-up=10 has no effect" in shown.err
     assert "counters" not in shown.err
+    assert not list(tmp_path.rglob("PipeUtilization*"))
     paths = sorted(tmp_path.glob("OPPROF_*/*/*/OpBasicInfo_*.csv"))
     found = [next(csv.DictReader(path.read_text().splitlines()))["Op Type"] for path in paths]
     assert sorted(found) == ["Add+Tanh", "Add+Tanh", "Add+Tanh", "Softmax", "Softmax"]
@@ -288,6 +295,8 @@ def test_of_chosen_operators(small: Path, tmp_path: Path, capfd: pytest.CaptureF
         (["--launch-count=²", "true"], "from 1 to 5000"),
         (["--kernel-name=a b", "true"], "letters, digits"),
         (["--aic-metrics=Memry", "true"], "did you mean Memory"),
+        (["--aic-metrics=Memory", "--soc-version=Ascend910B3", "true"], "that --aic-metrics=PipeUtilization"),
+        (["--soc-version=Ascend310P3", "true"], "E44009"),
         (["--kernel-nane=a", "true"], "Did you mean --kernel-name?"),
         (["--output=x"], "application"),
     ],
