@@ -1,6 +1,7 @@
 /* Traces that the environment asks for. ASCEND_EP_PROFILE names a folder and, behind a '?', counters and a limit as
  * ascend-prof sets them; PROFILING_MODE and PROFILING_OPTIONS, or GE_PROFILING_..., are written as for CANN. */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +85,24 @@ static void take_options(const char *variable, const char *given, char *output, 
     say(line);
 }
 
+/* host/start_info, by which readers bring what they recorded on the raw clock to the time of day. Without it they
+ * guess, so a failure is none of ours. */
+static void write_start(const char *folder) {
+    char path[PATH_ROOM + 64], text[128];
+    struct timespec day, raw;
+    clock_gettime(CLOCK_REALTIME, &day);
+    clock_gettime(CLOCK_MONOTONIC_RAW, &raw);
+    asc_format(path, sizeof path, "%s/host/start_info", folder);
+    asc_format(text, sizeof text, "{\"collectionTimeBegin\": \"%lu\", \"clockMonotonicRaw\": \"%lu\"}\n",
+               (uint64_t)day.tv_sec * 1000000 + (uint64_t)day.tv_nsec / 1000,
+               (uint64_t)raw.tv_sec * 1000000000 + (uint64_t)raw.tv_nsec);
+    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (file < 0) return;
+    ssize_t written = write(file, text, strlen(text));
+    (void)written;
+    close(file);
+}
+
 /* PROF_000001_<year to milliseconds>_<16 letters> */
 static int make_folder(const char *output, char *folder, size_t room) {
     struct timeval now;
@@ -105,6 +124,7 @@ static int make_folder(const char *output, char *folder, size_t room) {
         asc_format(path, sizeof path, "%s%s", folder, inside[i]);
         if (mkdir(path, 0755) != 0 && errno != EEXIST) return 0;
     }
+    write_start(folder);
     asc_format(folder, room, "%s", path);
     return 1;
 }

@@ -9,6 +9,7 @@ import re
 import sqlite3
 import subprocess
 import sys
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from profiled import PROGRAM, RUNS, model
 from test_msprof_files import overlaps
 
 import ascend_ep
+from ascend_ep.cli.ep import main as ep
 from ascend_ep.cli.prof import main
 from ascend_ep.errors import AscendError
 from ascend_ep.profiling.database import write_database
@@ -25,6 +27,10 @@ from ascend_ep.profiling.machine import Machine
 from ascend_ep.profiling.pipe_utilization import COUNTED
 from ascend_ep.profiling.profile import Profile, find_profile
 from ascend_ep.profiling.roofline import CLASSES, bounds
+
+
+#: Below a toolkit's folder.
+MSPROF_PY = "tools/profiler/profiler_tool/analysis/msprof/msprof.py"
 
 
 def test_application(small: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -106,6 +112,42 @@ def test_a_query(profile: Profile, small: Path, capfd: pytest.CaptureFixture[str
     assert {row[2] for row in cells} == {profile.folder.name}
     assert sum(int(row[-1]) for row in cells) == RUNS
     assert sorted(profile.folder.rglob("*")) == before
+
+
+def test_where_torch_npu_looks_for_msprof(
+    small: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """msprof.py lies by the path behind the command's links. It exports a folder with the clock's start, and a
+    timeline that counts from 1970."""
+    assert ep(["toolkit", str(tmp_path / "cann")]) == 0
+    command = (tmp_path / "cann" / "bin" / "msprof").resolve()
+    script = (
+        Path(str(command).partition("tools")[0]) / "tools/profiler/profiler_tool/analysis/msprof/msprof.py"
+    )
+    job = tmp_path / "job_ascend_pt"
+    (job / "FRAMEWORK").mkdir(parents=True)
+    told = {**os.environ, "PROFILING_MODE": "1", "PROFILING_OPTIONS": json.dumps({"output": str(job)})}
+    before = time.time_ns()
+    subprocess.run([sys.executable, "-c", PROGRAM, str(small), "2"], env=told, check=True)
+    (made,) = job.glob("PROF_*")
+    start = json.loads((made / "host" / "start_info").read_text())
+    raw = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+    now = int(start["collectionTimeBegin"]) * 1000 - int(start["clockMonotonicRaw"]) + raw
+    assert abs(now - time.time_ns()) < 1e9
+    for words in (
+        ["export", "summary", "-dir", made],
+        ["export", "db", "-dir", made],
+        ["query", "-dir", made],
+    ):
+        subprocess.run([sys.executable, script, *words], check=True, capture_output=True)
+    assert list(made.glob("msprof_*.db"))
+    (timeline,) = made.rglob("msprof_*.json")
+    events = json.loads(timeline.read_text())
+    begun = [float(e["ts"]) * 1000 for e in events if e["ph"] == "X"]
+    assert before <= min(begun) <= max(begun) <= time.time_ns()
+    assert {e["name"] for e in events if e["ph"] == "X"} >= {"Computing", "matmul_0"}
+    refused = subprocess.run([sys.executable, script, "export", "all"], capture_output=True, check=False)
+    assert (refused.returncode, b"E40021" in refused.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(
