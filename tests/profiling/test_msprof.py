@@ -28,7 +28,6 @@ from ascend_ep.profiling.pipe_utilization import COUNTED
 from ascend_ep.profiling.profile import Profile, find_profile
 from ascend_ep.profiling.roofline import CLASSES, bounds
 
-
 #: Below a toolkit's folder.
 MSPROF_PY = "tools/profiler/profiler_tool/analysis/msprof/msprof.py"
 
@@ -117,7 +116,7 @@ def test_a_query(profile: Profile, small: Path, capfd: pytest.CaptureFixture[str
 def test_where_torch_npu_looks_for_msprof(
     small: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """msprof.py lies by the path behind the command's links. It exports a folder with the clock's start, and a
+    """msprof.py lies by the path behind the command: it exports a folder with the clock's start, and a
     timeline that counts from 1970."""
     assert ep(["toolkit", str(tmp_path / "cann")]) == 0
     command = (tmp_path / "cann" / "bin" / "msprof").resolve()
