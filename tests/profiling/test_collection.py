@@ -200,6 +200,15 @@ def test_a_killed_process_leaves_what_it_wrote(small: Path, tmp_path: Path) -> N
     assert len(process.runs) > 1000
 
 
+def test_an_interrupted_program_loses_no_run(small: Path, tmp_path: Path) -> None:
+    """Python ends itself by the signal, where it isn't handled."""
+    program = PROGRAM.replace("sys, ", "sys, os, signal, ") + "os.kill(os.getpid(), signal.SIGINT)\n"
+    made = run_command([sys.executable, "-c", program, str(small), "500"], tmp_path)
+    assert made.status == 128 + signal.SIGINT
+    (process,) = open_profile(made.folder).processes
+    assert (process.complete, process.lost, len(process.runs)) == (True, 0, 500)
+
+
 def test_forked_processes_have_files_of_their_own(small: Path, tmp_path: Path) -> None:
     program = PROGRAM + (
         "import os\npid = os.fork()\nfor _ in range(7 if pid == 0 else 3):\n"
