@@ -360,6 +360,10 @@ CODES: dict[str, Code] = {
         "msprof %s isn't here: %s.",
         "`msprof op PROGRAM` records times, `ascend-op run K.cpp --model-time` says what a chip's cores do.",
     ),
+    "E44013": Code(
+        "No node of [%s] is in the profile.",
+        "Give the model that ran. Nodes are found by name: name those that have none, and convert again.",
+    ),
     # --- programs of ACL: aclruntime, ais_bench, msame
     "E45001": Code("The value of [--%s] is invalid: %s.", "--help has the options."),
     "E45002": Code("The options are wrong: %s.", "--help has the options."),

@@ -6,6 +6,8 @@ import argparse
 import json
 from pathlib import Path
 
+from ascend_ep.errors import AscendError
+
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     from ascend_ep.cann.log_files import LEVELS
@@ -24,7 +26,12 @@ def run(given: argparse.Namespace) -> int:
     """Prints the entries, and how many there are by module."""
     from ascend_ep.cann.log_files import log_folder, records
 
+    if given.last < 0:
+        raise AscendError("E10001", given.last, "--last", "It is a number of entries.")
     folder = given.dir or log_folder()
+    if not given.dir and not folder.exists():
+        print("[]" if given.json else f"0 entries: nothing logged to {folder}, or it was told another folder")
+        return 0
     found = [
         r
         for r in records(folder, given.level)

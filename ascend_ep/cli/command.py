@@ -9,7 +9,7 @@ import functools
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 from ascend_ep.cli.interrupt import watching
@@ -110,6 +110,18 @@ def seed(text: str) -> int:
     if (value := int(text)) < 0:
         raise ValueError(text)
     return value
+
+
+def refuse_unused(given: argparse.Namespace, names: Iterable[str], reason: str) -> None:
+    """Raises AscendError E10001 where one of these flags, which has no effect beside the others, was given.
+
+    The parser's `set_defaults` has `parser`, itself.
+    """
+    for name in names:
+        value = getattr(given, name)
+        if value != given.parser.get_default(name):
+            shown = " ".join(map(str, value)) if isinstance(value, list) else value
+            raise AscendError("E10001", shown, f"--{name.replace('_', '-')}", reason)
 
 
 class Parser(argparse.ArgumentParser):

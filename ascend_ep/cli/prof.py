@@ -126,6 +126,9 @@ def export(given: argparse.Namespace) -> int:
     rates = model_rates(given.model_time, given.soc_version)
     if rates and given.type != "text":
         raise AscendError("E10001", given.type, "--type", "Only msprof's files have columns model_...")
+    if given.aic_metrics and given.type != "text":
+        reason = f"--type={given.type} has the columns of PipeUtilization, as the PyTorch profiler."
+        raise AscendError("E10001", given.aic_metrics, "--aic-metrics", reason)
     profile = open_profile(given.folder)
     if given.type != "text":
         as_database = given.type == "pytorch-db"

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ascend_ep import atomic_file, regular_file
 from ascend_ep.cli.atc_files import check_target
+from ascend_ep.cli.command import refuse_unused
 from ascend_ep.errors import AscendError
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 #: To profile the model as it is.
 LIMITS_SECONDS = 0.2
+#: Flags of measuring.
+MEASURING = ("seconds", "each", "threads", "dim", "atc", "clock", "json")
 
 
 def add_advise(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -51,7 +54,7 @@ def add_advise(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="OpenAI-compatible endpoint that may propose tries and words the report",
     )
     command.add_argument("--llm-model", metavar="NAME", help="the model there")
-    command.set_defaults(run=advise)
+    command.set_defaults(run=advise, parser=command)
 
 
 def advise(given: argparse.Namespace) -> int:
@@ -63,7 +66,9 @@ def advise(given: argparse.Namespace) -> int:
     if given.apply:
         if llm is not None:
             raise AscendError("E10001", given.llm_url, "--llm-url", "--apply measures nothing")
+        refuse_unused(given, MEASURING, "--apply measures nothing.")
         return _apply(given, model)
+    refuse_unused(given, ("output",), "It is where --apply writes.")
     from ascend_ep.profiling.advice.tries import Trial, ranked
     from ascend_ep.runtime.binding import lib
 

@@ -34,18 +34,20 @@ def collect(
     limit_mb: int,
     quiet: bool,
     rates: ChipRates | None = None,
-    as_msprof: bool = False,
+    as_msprof: str = "",
 ) -> int:
     """Runs the command, writes msprof's files, prints the tables; returns the command's exit status.
-    `as_msprof`: with the line in which scripts look for the folder."""
+    `as_msprof`: with the line in which scripts look for the folder, and msprof's "text" or "db" files."""
     from ascend_ep.profiling import tables
     from ascend_ep.profiling.collect import run_command
-    from ascend_ep.profiling.export import write_files
+    from ascend_ep.profiling.export import write_database, write_files
     from ascend_ep.profiling.metrics import DEFAULT, columns_of
     from ascend_ep.profiling.profile import open_profile
     from ascend_ep.runtime.tracing import ALL_COUNTERS
 
     columns_of(metrics or DEFAULT)
+    if limit_mb < 0:
+        raise AscendError("E10001", limit_mb, "--storage-limit", "It is a number of MB.")
     made = run_command(command, output, ALL_COUNTERS if counters else 0, limit_mb << 20)
     try:
         profile = open_profile(made.folder)
@@ -55,7 +57,10 @@ def collect(
         reason = "no model ran in it, in this or any process that it began"
         print(AscendError("E44004", " ".join(command), reason), file=sys.stderr)
         return made.status or 1
-    write_files(profile, metrics or DEFAULT, rates)
+    if as_msprof == "db":
+        write_database(profile)
+    else:
+        write_files(profile, metrics or DEFAULT, rates)
     if as_msprof:
         folder = profile.folder.resolve()
         print(f"[INFO] Process profiling data complete. Data is saved in {folder}")

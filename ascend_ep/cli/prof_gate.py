@@ -10,8 +10,14 @@ from typing import Any
 
 from ascend_ep import regular_file
 from ascend_ep.cli.atc_files import check_target, write_renamed
-from ascend_ep.cli.command import seed
+from ascend_ep.cli.command import refuse_unused, seed
 from ascend_ep.errors import AscendError
+
+#: Flags of a comparison.
+COMPARING = (
+    *("baseline", "max_slowdown", "max_error", "seconds", "clock", "dim", "seed"),
+    *("markdown", "junit", "json"),
+)
 
 
 def add_gate(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -43,7 +49,7 @@ def add_gate(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     command.add_argument("--markdown", metavar="FILE", help="write the verdict for a comment")
     command.add_argument("--junit", metavar="FILE", help="write the verdict as a test case")
     command.add_argument("--json", action="store_true", help="print JSON")
-    command.set_defaults(run=gate)
+    command.set_defaults(run=gate, parser=command)
 
 
 def share(text: str) -> float:
@@ -61,6 +67,8 @@ def gate(given: argparse.Namespace) -> int:
     from ascend_ep.cli.om_inputs import input_arrays
     from ascend_ep.profiling.gate import baseline_bundle, judge, junit, markdown, record
 
+    if given.record:
+        refuse_unused(given, COMPARING, "--record compares nothing.")
     for flag in ("record", "markdown", "junit"):
         check_target(getattr(given, flag) or "", f"--{flag}")
     allowed = share(given.max_slowdown)

@@ -32,6 +32,9 @@ def main(words: Sequence[str]) -> int:
     if not given.data and not given.model:
         raise AscendError("E10004", "model", fix="Give -d DIR or --model=FILE.")
     if given.data:
+        for flag, value in (("--model", given.model), ("--dim", " ".join(given.dim))):
+            if value:
+                raise AscendError("E10001", value, flag, "-d gives a profile already: nothing is run.")
         from ascend_ep.profiling.profile import open_profile
 
         return _advise(open_profile(given.data), given.output)

@@ -1,17 +1,25 @@
 """msprof's command line for single operators: `ascend-prof msprof op [flags] PROGRAM ...`.
 
-Times are those of this machine. What a chip's counters would say has no file, and is said to be missing.
+Times are those of this machine. Of a chip's counters PipeUtilization is modelled, the others are said to be
+missing.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ascend_ep.errors import AscendError, nearest
 
+if TYPE_CHECKING:
+    from ascend_ep.cann.chip_rates import ChipRates
+
+#: The group that a model of the chip fills, which is in msprof's default, too.
+MODELLED = ("PipeUtilization", "Default")
 #: Groups of counters, which a CPU hasn't; and what needs no counter.
 COUNTERS = (
     *("ArithmeticUtilization", "L2Cache", "Memory", "MemoryL0", "MemoryUB", "PipeUtilization"),
@@ -40,14 +48,17 @@ def main(words: Sequence[str]) -> int:
     for name in ("config", "export"):
         if name in flags:
             raise AscendError("E44012", f"op --{name}", "it reads a chip's binary or dump")
+    if flags.get("application") and command:
+        reason = "There is a command behind the flags, too."
+        raise AscendError("E10001", flags["application"], "--application", reason)
     command = shlex.split(flags["application"]) if flags.get("application") else command
     if not command:
         raise AscendError("E10004", "application", fix="msprof op --output=DIR PROGRAM ...")
     count = _number(flags, "launch-count", 1, 5000, 1)
     skip = _number(flags, "launch-skip-before-match", 0, 1000, 0)
     names = _names(flags.get("kernel-name", ""))
-    _tell(flags)
-    return _run(command, flags.get("output") or ".", names, count, skip)
+    rates = _tell(flags)
+    return _run(command, flags.get("output") or ".", names, count, skip, rates)
 
 
 def _parse(words: Sequence[str]) -> tuple[dict[str, str], list[str]]:
@@ -85,8 +96,9 @@ def _names(text: str) -> re.Pattern[str] | None:
     return re.compile("|".join(parts))
 
 
-def _tell(flags: dict[str, str]) -> None:
-    """What of the flags has no effect here. Raises AscendError E10001."""
+def _tell(flags: dict[str, str]) -> ChipRates | None:
+    """Says what of the flags has no effect here, and returns the rates of the chip that is modelled. Raises
+    AscendError E10001 and E44009."""
     groups = [g for g in (flags.get("aic-metrics") or "Default").split(",") if g]
     for group in groups:
         if group not in (*COUNTERS, BASIC):
@@ -94,17 +106,42 @@ def _tell(flags: dict[str, str]) -> None:
             reason = f"The value must be of {', '.join((BASIC, *COUNTERS))}."
             hint = [f"did you mean {', '.join(near)}?"] if near else []
             raise AscendError("E10001", group, "--aic-metrics", reason, details=hint)
-    if missing := [group for group in groups if group != BASIC]:
-        reason = "a CPU has no such counters, so OpBasicInfo.csv is all that is written"
-        modelled = "`ascend-op run K.cpp --model-time` models what a kernel's cores do"
-        print(f"[WARNING] --aic-metrics={','.join(missing)}: {reason}; {modelled}", file=sys.stderr)
+    rates = _modelled(flags, groups)
+    missing = [group for group in groups if group not in (BASIC, MODELLED[0])]
+    if missing:
+        written = "OpBasicInfo.csv" + (" and a model's PipeUtilization.csv" if rates else "")
+        reason = f"a CPU has no such counters, so {written} is all that is written"
+        print(f"[WARNING] --aic-metrics={','.join(missing)}: {reason}", file=sys.stderr)
     for name in AS_IT_RUNS:
         if flags.get(name, "off") != "off":
             reason = "operators are recorded as the program runs them, once each"
             print(f"[WARNING] --{name}={flags[name]} has no effect: {reason}", file=sys.stderr)
+    return rates
 
 
-def _run(command: Sequence[str], output: str, names: re.Pattern[str] | None, count: int, skip: int) -> int:
+def _modelled(flags: dict[str, str], groups: Sequence[str]) -> ChipRates | None:
+    """Of --soc-version, where a group needs a model. Raises AscendError E10001 and E44009."""
+    from ascend_ep.cann.chip_rates import chip_rates
+    from ascend_ep.cann.soc import find_soc
+    from ascend_ep.cli.op_run import SOC_VERSION
+
+    if not any(group in MODELLED for group in groups):
+        if chip := flags.get("soc-version"):
+            reason = f"It is the chip that --aic-metrics={MODELLED[0]} models."
+            raise AscendError("E10001", chip, "--soc-version", reason)
+        return None
+    told = flags.get("soc-version") or os.environ.get("ASCEND_EP_SOC_VERSION")
+    return chip_rates(find_soc(told or SOC_VERSION))
+
+
+def _run(
+    command: Sequence[str],
+    output: str,
+    names: re.Pattern[str] | None,
+    count: int,
+    skip: int,
+    rates: ChipRates | None,
+) -> int:
     from ascend_ep.profiling.collect import run_command
     from ascend_ep.profiling.operator_files import chosen, new_folder, write_operators
     from ascend_ep.profiling.profile import open_profile
@@ -121,7 +158,7 @@ def _run(command: Sequence[str], output: str, names: re.Pattern[str] | None, cou
         reason = "it ran no operator" + (" of these names" if names else "")
         print(AscendError("E44004", " ".join(command), reason), file=sys.stderr)
         return made.status or 1
-    for path, task in zip(write_operators(folder, tasks), tasks, strict=True):
+    for path, task in zip(write_operators(folder, tasks, rates), tasks, strict=True):
         print(f"[INFO] {task.site.name}: {task.duration / 1000:.3f} us on this CPU, {path}")
     print(f"[INFO] Profiling results saved in {folder.resolve()}")
     return made.status

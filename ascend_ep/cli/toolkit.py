@@ -170,6 +170,7 @@ def make(folder: Path) -> Path:
         _script(folder / place / "op_build", ("ascend_ep.cli.op_build_tool",))
     for command, call in COMMANDS.items():
         _script(folder / "bin" / command, call)
+    _profiler(folder)
     for module in MODULES.iterdir():
         _link(folder / "python" / "site-packages" / module.name, module)
     for name in ("opp/vendors", "thirdpart"):
@@ -209,6 +210,17 @@ def _link(place: Path, target: Path) -> None:
     elif place.is_dir():
         shutil.rmtree(place)
     os.symlink(target, place)
+
+
+def _profiler(folder: Path) -> None:
+    """msprof where CANN has it: torch_npu's profiler looks for msprof.py from there."""
+    (folder / "bin" / "msprof").unlink()
+    _script(folder / "tools" / "profiler" / "bin" / "msprof", COMMANDS["msprof"])
+    _link(folder / "bin" / "msprof", Path("../tools/profiler/bin/msprof"))
+    script = folder / "tools" / "profiler" / "profiler_tool" / "analysis" / "msprof" / "msprof.py"
+    words = [sys.executable, "-m", "ascend_ep.cli.prof_script"]
+    atomic_file.make_folder(script.parent)
+    atomic_file.write(script, f"import os, sys\n\nos.execv({words[0]!r}, [*{words!r}, *sys.argv[1:]])\n")
 
 
 def _script(place: Path, call: tuple[str, ...]) -> None:

@@ -127,7 +127,7 @@ def _native_lines(part: NativePartition) -> Iterator[str]:
         ints = f" ints=[{', '.join(map(str, insn.ints))}]" if insn.ints else ""
         floats = f" floats={list(insn.floats)}" if insn.floats else ""
         what = f" {expressions_text(insn.expressions)}" if insn.expressions else ""
-        yield f"  {insn.name or insn.op_type}: {made} = {insn.kernel}({given}){ints}{floats}{what}"
+        yield f"  {insn.joined_name or insn.joined_type}: {made} = {insn.kernel}({given}){ints}{floats}{what}"
 
 
 def _boundary(inputs: Sequence[str | None], outputs: Sequence[str | None]) -> str:

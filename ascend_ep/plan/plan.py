@@ -5,7 +5,7 @@ things refer to each other directly.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -16,6 +16,7 @@ from ascend_ep.opdef.dims import Dim
 from ascend_ep.opdef.expression import Expression
 from ascend_ep.runtime._rt import lib
 
+from .joined_names import Part, distinct, joined
 from .watched import Watched
 
 INPUT, OUTPUT, TEMP, WEIGHT, VIEW = range(5)  # ASC_VALUE_...
@@ -108,7 +109,8 @@ class Native:
 @dataclass(eq=False)
 class Insn:
     """One kernel call; with `native`, one call of a custom-operator library. `expressions`: what an
-    elementwise one computes, by output, in the place of ints and floats (tile_expression.py)."""
+    elementwise one computes, by output, in the place of ints and floats (tile_expression.py). `joins`: names
+    and operators of the nodes whose work it does, in their order, where it took in others than its own."""
 
     name: str
     kernel: str
@@ -121,6 +123,27 @@ class Insn:
     attrs: Mapping[str, AttrValue] = field(default_factory=dict)
     expressions: tuple[Expression, ...] = ()
     unfused: Insn | None = None  # of an elementwise one: what does the same faster, should nothing join it
+    joins: tuple[Part, ...] = ()
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """Name and operator of each node that it computes."""
+        return self.joins or ((self.name, self.op_type),)
+
+    @property
+    def joined_name(self) -> str:
+        """The names of all its nodes, as bundles and profiles have it."""
+        return joined(name for name, _ in self.parts)
+
+    @property
+    def joined_type(self) -> str:
+        """The operators of all its nodes, likewise."""
+        return joined(op_type for _, op_type in self.parts)
+
+
+def joining(made: Insn, taken: Sequence[Insn]) -> Insn:
+    """`made`, called after all those that it does the work of, in their order."""
+    return replace(made, joins=distinct(part for insn in taken for part in insn.parts))
 
 
 @dataclass(eq=False)

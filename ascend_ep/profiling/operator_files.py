@@ -1,6 +1,7 @@
-"""The folder OPPROF_... that `msprof op` makes: a table OpBasicInfo of each operator that was asked for.
+"""The folder OPPROF_... that `msprof op` makes: tables OpBasicInfo of each operator that was asked for, and
+PipeUtilization, by a model.
 
-Files of counters (PipeUtilization, Memory, ...) aren't written: nothing here counts what is in them.
+Other files of counters (Memory, L2Cache, ...) aren't written: nothing here counts or models what is in them.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
+from ascend_ep.cann.chip_rates import ChipRates
 from ascend_ep.errors import AscendError
 from ascend_ep.profiling.msprof_files import ABSENT, DEVICE, Task, tasks, us, write_table
+from ascend_ep.profiling.pipe_utilization import HEADER, pipe_row
 from ascend_ep.profiling.profile import Profile
 
 OP_BASIC_INFO = [
@@ -48,21 +51,27 @@ def chosen(profile: Profile, names: re.Pattern[str] | None, count: int, skip: in
     return found
 
 
-def write_operators(folder: Path, found: Sequence[Task]) -> list[Path]:
+def write_operators(folder: Path, found: Sequence[Task], rates: ChipRates | None = None) -> list[Path]:
     """Of one call OpBasicInfo.csv in the folder itself, of several OpBasicInfo_<time>.csv in
-    <operator>/<number>. Returns their paths. Raises AscendError E40002."""
+    <operator>/<number>; beside each PipeUtilization, of the chip with these rates. Returns the paths of the
+    former. Raises AscendError E40002."""
     if len(found) == 1:
-        return [write_table(folder / "OpBasicInfo.csv", OP_BASIC_INFO, [_row(found[0])])]
+        return [_write(folder, "", found[0], rates)]
     numbers: dict[str, int] = defaultdict(int)
     written = []
     for task in found:
         name = re.sub(r"\W", "_", task.site.name)
         moment = datetime.fromtimestamp(task.start / 1e9)
         stamp = f"{moment:%Y%m%d%H%M%S}{moment.microsecond // 1000:03d}"
-        path = folder / name / str(numbers[name]) / f"OpBasicInfo_{stamp}.csv"
+        written.append(_write(folder / name / str(numbers[name]), f"_{stamp}", task, rates))
         numbers[name] += 1
-        written.append(write_table(path, OP_BASIC_INFO, [_row(task)]))
     return written
+
+
+def _write(folder: Path, stamp: str, task: Task, rates: ChipRates | None) -> Path:
+    if rates is not None:
+        write_table(folder / f"PipeUtilization{stamp}.csv", HEADER, [pipe_row(task.site, rates)])
+    return write_table(folder / f"OpBasicInfo{stamp}.csv", OP_BASIC_INFO, [_row(task)])
 
 
 def _row(task: Task) -> list[object]:

@@ -24,7 +24,7 @@ from ascend_ep.profiling.machine import Machine
 from ascend_ep.profiling.msprof_files import streams
 from ascend_ep.profiling.profile import Profile
 from ascend_ep.profiling.roofline import bounds
-from ascend_ep.profiling.source_lines import Source
+from ascend_ep.profiling.source_lines import Source, source_of
 from ascend_ep.profiling.torch_files import live_bytes
 from ascend_ep.profiling.trace_file import BoundPartition
 
@@ -77,7 +77,7 @@ def contents(
         "operators": [row.as_json() for row in tables.by_type(profile)],
         "nodes": [row.as_json() for row in tables.by_node(profile)[:MOST_NODES]],
         "layers": layers(profile, sources),
-        "lines": grouped(profile, lambda n: sources[n].line if n in sources else "") if sources else [],
+        "lines": lines(profile, sources) if sources else [],
         "beside": side_by_side(beside, profile) if beside else None,
         "roofline": [
             {
@@ -145,9 +145,24 @@ def grouped(profile: Profile, key: Callable[[str], str]) -> list[dict[str, Any]]
     return sorted(rows, key=lambda row: -row["seconds"])
 
 
+def lines(profile: Profile, sources: Mapping[str, Source]) -> list[dict[str, Any]]:
+    """Time by line of the exported program; of a call that joins nodes of several, by these together."""
+
+    def line(node: str) -> str:
+        found = source_of(node, sources)
+        return found.line if found else ""
+
+    return grouped(profile, line)
+
+
 def layers(profile: Profile, sources: Mapping[str, Source]) -> list[dict[str, Any]]:
     """Time by layer: the module that the exporter names, else the first parts of the nodes' names."""
-    return grouped(profile, lambda node: sources[node].layer if node in sources else layer_of(node))
+
+    def layer(node: str) -> str:
+        found = source_of(node, sources)
+        return found.layer if found else layer_of(node)
+
+    return grouped(profile, layer)
 
 
 def runs_of(profile: Profile) -> int:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
+from collections.abc import Container, Mapping
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 import onnx
@@ -27,24 +28,47 @@ class Source:
     layer: str
 
 
-def sources_of(model: Path) -> dict[str, Source]:
-    """By name of the node; nodes without any such metadata are left out.
-
-    Raises AscendError E10410 and E10041.
-    """
+def read_model(model: Path) -> onnx.ModelProto:
+    """The model without its external data. Raises AscendError E10410, E41010 and E10041."""
     if not model.is_file():
         raise regular_file.refusal(model)
     try:
-        graph = onnx.load(model, load_external_data=False).graph
+        return onnx.load(model, load_external_data=False)
     except Exception as error:  # whatever protobuf raises for bytes that are no model
         raise AscendError("E10041", model, type(error).__name__) from error
+
+
+def sources_of(model: onnx.ModelProto) -> dict[str, Source]:
+    """By name of the node; nodes without any such metadata are left out."""
     found = {}
-    for node in graph.node:
+    for node in model.graph.node:
         told = {entry.key: entry.value for entry in node.metadata_props}
         source = Source(line_of(told.get(STACK, "")), layer_of(told.get(SCOPES, "")))
         if source.line or source.layer:
             found[node.name] = source
     return found
+
+
+def nodes_of(call: str, known: Container[str]) -> list[str]:
+    """Those of the known nodes that a call joins, by its name: "up+act", each of which may have a "+" itself,
+    or, of what a pass of the conversion made, "up:float"."""
+    words, found = call.split("+"), []
+    while words:
+        taken = next((n for n in range(len(words), 0, -1) if "+".join(words[:n]) in known), 0)
+        name = "+".join(words[:taken]) if taken else words[0].rpartition(":")[0]
+        if name in known:
+            found.append(name)
+        words = words[taken or 1 :]
+    return list(dict.fromkeys(found))
+
+
+def source_of(call: str, sources: Mapping[str, Source]) -> Source | None:
+    """Of a call by its name: lines and layers of all nodes that it joins; None where none is known."""
+    found = [sources[node] for node in nodes_of(call, sources)]
+    if not found:
+        return None
+    texts = zip(*map(astuple, found), strict=True)
+    return Source(*(" + ".join(t for t in dict.fromkeys(column) if t) for column in texts))
 
 
 def line_of(stack: str) -> str:

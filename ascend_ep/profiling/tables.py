@@ -24,7 +24,8 @@ OUTSIDE = 0.03
 class Row:
     """What calls of one kind took: seconds in all, and of a call; bytes and operations of all calls; of a
     chip, `kernel` is the kind of core. `schedules`: the seconds that calls of each schedule took.
-    `usual`: seconds in all if each call took the median of its kind, as without neighbours."""
+    `usual`: seconds in all if each call took the median of its kind, as without neighbours. `model`: of the
+    first of them."""
 
     name: str
     kernel: str
@@ -37,6 +38,7 @@ class Row:
     work: Work | None
     usual: float = 0.0
     schedules: dict[str, float] = field(default_factory=dict)
+    model: str = ""
 
     @property
     def mean(self) -> float:
@@ -117,7 +119,8 @@ def _add(rows: dict[tuple[str, ...], Row], key: tuple[str, ...], site: Site, spe
     row = rows.get(key)
     if row is None:
         chosen = {schedule: whole}
-        rows[key] = Row(key[0], key[1], site.core, count, whole, least, most, moved, work, usual, chosen)
+        sizes = (count, whole, least, most, moved, work, usual)
+        rows[key] = Row(key[0], key[1], site.core, *sizes, chosen, site.bound.model)
         return
     row.calls += count
     row.seconds += whole

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +28,20 @@ from ascend_ep.profiling.work import COMMUNICATION
 #: Calls that a timeline shows; a page with more doesn't open.
 MOST_CALLS = 1_000_000
 Event = dict[str, Any]
+#: What torch_npu's profiler recorded, beside its PROF_... in a folder ..._ascend_pt.
+FRAMEWORK = "FRAMEWORK"
 
 
 def write_timeline(profile: Profile) -> Path:
-    """Writes msprof_<stamp>.json and returns its path. Raises AscendError E40002."""
-    return write_events(
-        profile.folder / OUTPUT / f"msprof_{profile.stamp}.json", events(profile, profile.midnight_ns)
-    )
+    """Writes msprof_<stamp>.json and returns its path. Raises AscendError E40002.
+
+    In a folder of torch_npu's profiler, which joins it to its own events, times count from 1970, and which of
+    it is Computing and Free is there, by which it sums up steps.
+    """
+    target = profile.folder / OUTPUT / f"msprof_{profile.stamp}.json"
+    if (profile.folder.parent / FRAMEWORK).is_dir():
+        return _write_in_order(target, lambda: chain(events(profile), _overlap(profile)))
+    return write_events(target, events(profile, profile.midnight_ns))
 
 
 def write_trace_view(profile: Profile, target: Path) -> Path:
@@ -44,10 +51,11 @@ def write_trace_view(profile: Profile, target: Path) -> Path:
     Raises AscendError E40002.
     """
 
-    def both() -> Iterator[Event]:
-        return chain(events(profile), _operators(profile))
+    return _write_in_order(target, lambda: chain(events(profile), _operators(profile), _overlap(profile)))
 
-    return write_events(target, _in_order(both(), _durations(both())))
+
+def _write_in_order(target: Path, found: Callable[[], Iterator[Event]]) -> Path:
+    return write_events(target, _in_order(found(), _durations(found())))
 
 
 def _durations(found: Iterable[Event]) -> Iterator[int]:
@@ -181,19 +189,26 @@ def operator_name(task: Task) -> str:
 
 
 def _operators(profile: Profile) -> Iterator[Event]:
+    """Each call as an operator of the host, with an arrow to its kernel."""
     first = {id(process): 10 * process.pid for process in profile.processes}
     for p, process in enumerate(profile.processes):
         yield from _process(10 * process.pid + 3, "Python", "CPU", 100 + p)
-        yield from _process(10 * process.pid + 4, "Overlap Analysis", "NPU", 200 + p)
-    last: dict[tuple[int, int], tuple[int, int]] = {}
-    for count, task in enumerate(tasks(profile)):
-        if count >= MOST_CALLS:
-            return
+    for count, task in enumerate(islice(tasks(profile), MOST_CALLS)):
         base, stream, start = first[id(task.site.process)], task.stream, task.start
         yield _slice(operator_name(task), base + 3, stream, start, task.duration, {}) | {"cat": "cpu_op"}
         number = MOST_CALLS + count
         yield _flow("s", base + 3, stream, start, number, "async_npu")
         yield _flow("f", base + 2, stream, start, number, "async_npu")
+
+
+def _overlap(profile: Profile) -> Iterator[Event]:
+    """Which time of each stream is Computing, Communication and, within a step, Free."""
+    first = {id(process): 10 * process.pid for process in profile.processes}
+    for p, process in enumerate(profile.processes):
+        yield from _process(10 * process.pid + 4, "Overlap Analysis", "NPU", 200 + p)
+    last: dict[tuple[int, int], tuple[int, int]] = {}
+    for task in islice(tasks(profile), MOST_CALLS):
+        base, stream, start = first[id(task.site.process)], task.stream, task.start
         kind = "Communication" if task.site.core == COMMUNICATION else "Computing"
         yield _slice(kind, base + 4, stream, start, task.duration, {})
         step, ended = last.get((base, stream), (-1, 0))

@@ -112,4 +112,4 @@ def of_bundle(bundle: Bundle) -> Report:
 
 
 def _operator(insn: Instruction) -> str:
-    return insn.op_type.removeprefix("ai.onnx::") or insn.kernel
+    return "+".join(t.removeprefix("ai.onnx::") for t in insn.op_type.split("+")) or insn.kernel

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +14,9 @@ from ._rt import ffi, lib
 __all__ = ["Model", "fail", "ffi", "isa_name", "lib", "new_status", "open_model", "text_of"]
 
 LogFunction = Callable[[int, str], None]
+
+# An interrupt that nobody handles ends Python by its signal, behind these and without C's own exit handlers.
+atexit.register(lib.asc_trace_stop, ffi.NULL)
 
 
 def text_of(pointer: Any) -> str:

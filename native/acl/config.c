@@ -55,18 +55,56 @@ static const struct {
     {"device_limit", "a device has the machine's memory (ASCEND_EP_DEVICE_MEMORY)"},
 };
 
+/* Entries that are acted upon, here and in dump_settings.c. */
+static const char *const with_effect[] = {"profiler", "dump", "defaultDevice"};
+
+static bool is_known(const char *key) {
+    for (size_t i = 0; i < sizeof with_effect / sizeof *with_effect; i++)
+        if (asc_json_is(key, with_effect[i], strlen(with_effect[i]))) return true;
+    for (size_t i = 0; i < sizeof without_effect / sizeof *without_effect; i++)
+        if (asc_json_is(key, without_effect[i].key, strlen(without_effect[i].key))) return true;
+    return false;
+}
+
+static void tell_unknown(const char *text, const char *path) {
+    const char *key;
+    char shown[256];
+    for (size_t i = 0; (key = asc_json_key(text, i)); i++) {
+        if (is_known(key)) continue;
+        asc_json_text(key, shown, sizeof shown);
+        fprintf(stderr, "[WARNING] %s: [%s] is no entry of this file\n", path, shown);
+    }
+}
+
 /* {"switch": "on", "output": FOLDER}; without a folder the trace is written where the program runs. */
 static void apply_profiler(const char *settings, const char *path) {
-    char on[8] = "", output[1024] = "";
-    if (!settings || !asc_json_find(settings, "switch", on, sizeof on) || strcmp(on, "on") != 0) return;
+    char on[8] = "", output[1024] = "", key[64], value[64] = "";
+    asc_trace_options how = {.struct_bytes = sizeof how};
+    const char *member;
+    if (!settings) return;
+    asc_json_find(settings, "switch", on, sizeof on);
+    if (strcmp(on, "on") != 0) {
+        if (strcmp(on, "off") != 0)
+            fprintf(stderr, "[WARNING] %s: [profiler]: nothing is recorded: [switch] is on or off, not [%s]\n", path,
+                    on);
+        return;
+    }
     asc_json_find(settings, "output", output, sizeof output);
-    if (asc_profile_begin(*output ? output : ".") != ACL_SUCCESS)
+    for (size_t i = 0; (member = asc_json_key(settings, i)); i++) {
+        asc_json_text(member, key, sizeof key);
+        if (strcmp(key, "switch") == 0 || strcmp(key, "output") == 0) continue;
+        asc_json_find(settings, key, value, sizeof value);
+        if (!asc_trace_option(&how, key, value))
+            fprintf(stderr, "[WARNING] %s: [profiler]: [%s] = [%s] has no effect here\n", path, key, value);
+    }
+    if (asc_profile_begin(*output ? output : ".", &how) != ACL_SUCCESS)
         fprintf(stderr, "[WARNING] %s: [profiler]: %s", path, asc_last_text());
 }
 
 void asc_config_apply(const char *text, const char *path) {
     char device[32];
     if (!text) return;
+    tell_unknown(text, path);
     for (size_t i = 0; i < sizeof without_effect / sizeof *without_effect; i++)
         if (asc_json_find(text, without_effect[i].key, NULL, 0))
             fprintf(stderr, "[WARNING] %s: [%s] changes nothing here: %s\n", path, without_effect[i].key,

@@ -30,6 +30,21 @@ static void tell(void *to, int32_t advice, const char *line) {
  * What a launch's pointers lead to has no shape: nothing is said of it. */
 ACL_FUNC_VISIBILITY int32_t asc_launch_begin(void);
 ACL_FUNC_VISIBILITY void asc_launch_end(const char *kernel, uint32_t blocks, int32_t failed);
+ACL_FUNC_VISIBILITY void asc_launch_work(uint64_t cores, const uint64_t *all, const uint64_t *most);
+
+/* Kinds as ascendc/cpu/work.h numbers them; the text is read by profiling/kernel_work.py. */
+void asc_launch_work(uint64_t cores, const uint64_t *all, const uint64_t *most) {
+    static const char *const kinds[] = {"scalar", "vector", "cube", "read", "written"};
+    enum { KINDS = sizeof kinds / sizeof *kinds };
+    char text[512];
+    int used = snprintf(text, sizeof text, "work cores=%llu", (unsigned long long)cores);
+    for (size_t k = 0; k < KINDS; k++)
+        used += snprintf(text + used, sizeof text - (size_t)used, " %s=%llu", kinds[k], (unsigned long long)all[k]);
+    for (size_t k = 0; k < KINDS; k++)
+        used +=
+            snprintf(text + used, sizeof text - (size_t)used, " most_%s=%llu", kinds[k], (unsigned long long)most[k]);
+    asc_trace_say_schedule(text);
+}
 
 int32_t asc_launch_begin(void) {
     return asc_trace_begin_call();

@@ -21,11 +21,10 @@ static struct {
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* With the lock. */
-static aclError begin(const char *output) {
+static aclError begin(const char *output, const asc_trace_options *options) {
     asc_status status;
-    asc_trace_options options = {.struct_bytes = sizeof options, .max_bytes = state.most_bytes};
     if (state.recording) return asc_acl_fail(ACL_ERROR_PROF_ALREADY_RUN, "a trace is being recorded already");
-    if (asc_trace_start_inside(output, &options, &status) != ASC_OK)
+    if (asc_trace_start_inside(output, options, &status) != ASC_OK)
         return asc_acl_fail(ACL_ERROR_PROFILING_FAILURE, "nothing is recorded: %s", status.text);
     state.recording = true;
     return ACL_SUCCESS;
@@ -38,9 +37,9 @@ static aclError end(void) {
     return asc_acl_fail(ACL_ERROR_PROFILING_FAILURE, "the trace is not whole: %s", status.text);
 }
 
-aclError asc_profile_begin(const char *output) {
+aclError asc_profile_begin(const char *output, const asc_trace_options *options) {
     pthread_mutex_lock(&state.lock);
-    aclError code = begin(output);
+    aclError code = begin(output, options);
     pthread_mutex_unlock(&state.lock);
     return code;
 }
@@ -142,7 +141,9 @@ aclError aclprofStart(const aclprofConfig *profilerConfig) {
     aclError code = check(profilerConfig);
     if (code != ACL_SUCCESS) return code;
     pthread_mutex_lock(&state.lock);
-    code = state.prepared ? begin(state.folder) : asc_acl_fail(ACL_ERROR_PROF_NOT_RUN, "aclprofInit was not called");
+    asc_trace_options options = {.struct_bytes = sizeof options, .max_bytes = state.most_bytes};
+    code = state.prepared ? begin(state.folder, &options)
+                          : asc_acl_fail(ACL_ERROR_PROF_NOT_RUN, "aclprofInit was not called");
     pthread_mutex_unlock(&state.lock);
     return code;
 }

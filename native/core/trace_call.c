@@ -28,6 +28,10 @@ void asc_trace_kernel(const asc_kernel *row, const asc_call *call) {
     asc_format(begun.schedule + used, sizeof begun.schedule - used, "%s%s", used ? "; " : "", fits ? line : "...");
 }
 
+void asc_trace_say_schedule(const char *text) {
+    if (begun.is_on) asc_format(begun.schedule, sizeof begun.schedule, "%s", text);
+}
+
 int32_t asc_trace_begin_call(void) {
     asc_trace_from_environment();
     if (!asc_trace_is_on()) return 0;

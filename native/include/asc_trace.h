@@ -140,6 +140,9 @@ ASC_API int32_t asc_trace_start(const char *folder, const asc_trace_options *opt
 /* As asc_trace_start, into a new folder of `output` that is named and laid out as msprof's: PROF_000001_..., with the
  * trace in host/data. */
 ASC_API int32_t asc_trace_start_inside(const char *output, const asc_trace_options *options, asc_status *status);
+/* Sets what a key of PROFILING_OPTIONS, or of the profiler of acl.json, asks for by this text. 0: it has no effect
+ * here; 1 also for what a trace always has. "output" and "switch" are the caller's. */
+ASC_API int32_t asc_trace_option(asc_trace_options *options, const char *key, const char *value);
 /* Ends it; fails with ASC_E_IO when runs were lost. Without a trace nothing happens. */
 ASC_API int32_t asc_trace_stop(asc_status *status);
 ASC_API int32_t asc_trace_is_on(void);
@@ -157,6 +160,8 @@ typedef struct asc_traced_call {
  * on: then there is nothing to end. */
 ASC_API int32_t asc_trace_begin_call(void);
 ASC_API void asc_trace_end_call(const asc_traced_call *call);
+/* Between them: what stands as the call's schedule, cut where there is no room. */
+ASC_API void asc_trace_say_schedule(const char *text);
 /* Adds a span of this thread, when a trace is on. */
 ASC_API void asc_trace_add_span(uint32_t kind, const char *name, uint64_t start_ns, uint64_t end_ns);
 

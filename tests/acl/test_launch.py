@@ -19,12 +19,15 @@ from .conftest import Runner
 BINARY = """
 #include "ascendc/host/asc_kernel_binary.h"
 typedef void (*teller)(void *, int32_t, const char *);
+__attribute__((weak)) void asc_launch_work(uint64_t cores, const uint64_t *all, const uint64_t *most);
 static void launch(uint32_t blocks, void *const *arguments, teller tell, void *to) {
     const float *x = arguments[0], factor = *(const float *)arguments[2];
     float *y = arguments[1];
     if (factor < 0) tell(to, 0, "scale.cpp:7: block 0: [ErrorRead3] x: out of range");
     if (factor >= 0)
         for (int32_t i = 0; i < *(const int32_t *)arguments[3]; i++) y[i] = factor * x[i] * (float)blocks;
+    if (!asc_launch_work) return;
+    asc_launch_work(2, (const uint64_t[]){1, 8, 0, 64, 32}, (const uint64_t[]){1, 4, 0, 32, 16});
 }
 static const uint32_t bytes[] = {0, 0, 4, 0}, aligns[] = {8, 8, 4, 8};
 const asc_kernel_binary asc_kernel_binary_scale = {

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,6 +40,28 @@ def test_a_run_is_recorded(run: Runner, convert: Callable[..., Path], tmp_path: 
     assert prof(["msprof", "--export=on", f"--output={made}"]) == 0
     (summary,) = made.rglob("op_summary*.csv")
     assert "Softmax" in summary.read_text()
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"profiler": {"switch": "on", "aicpu": "on", "l2": "off"}}, "[aicpu] = [on] has no effect here"),
+        ({"profiler": {"switch": "on", "storage_limit": "few"}}, "[storage_limit] = [few] has no effect"),
+        ({"profiler": {"switch": "true"}}, "[switch] is on or off, not [true]"),
+        ({"profilr": {"switch": "on"}}, "[profilr] is no entry of this file"),
+        ({"profiler": {"switch": "on", "task_trace": "on", "hccl": "on", "storage_limit": "9MB"}}, ""),
+    ],
+)
+def test_what_acl_json_asks_for_is_done_or_said(
+    run: Runner, convert: Callable[..., Path], tmp_path: Path, settings: dict[str, Any], said: str
+) -> None:
+    path = tmp_path / "acl.json"
+    if "profiler" in settings:
+        settings["profiler"]["output"] = str(tmp_path)
+    path.write_text(json.dumps(settings))
+    done = run("profile.c", convert(MODEL), tmp_path, path)
+    warnings = [line for line in done.err.splitlines() if "[WARNING]" in line]
+    assert [said in line for line in warnings] == ([True] if said else [])
 
 
 OPERATORS = """
@@ -96,6 +119,10 @@ def test_kernels_that_a_program_launches(run: Runner, binary: Path, tmp_path: Pa
     rows = table(tmp_path, "op_summary")
     assert {(row["Op Name"], row["OP Type"], row["Block Dim"]) for row in rows} == {("scale", "scale", "1")}
     assert len(rows) == 4
+    assert {row["cpu_schedule"] for row in rows} == {
+        "work cores=2 scalar=1 vector=8 cube=0 read=64 written=32 "
+        "most_scalar=1 most_vector=4 most_cube=0 most_read=32 most_written=16"
+    }
     (timeline,) = tmp_path.rglob("msprof_*.json")
     runs = [event for event in json.loads(timeline.read_text()) if event["name"] == "scale"]
     assert sum("code" in event["args"] for event in runs) == 1

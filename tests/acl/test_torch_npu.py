@@ -6,6 +6,7 @@ The wheel is kept in the cache folder. Without it, and without a registry that h
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import re
@@ -93,6 +94,35 @@ def test_architectures(toolkit: Path, torch_npu: Path) -> None:
         assert "error" not in row, row
         assert max(row["forward"], row["backward"]) < CLOSE, row
         assert max(row["SGD"], row["Adam"], row["AdamW"]) < TRAINED, row
+
+
+@pytest.mark.slow
+def test_its_profiler(toolkit: Path, torch_npu: Path, tmp_path: Path) -> None:
+    """Records by our aclprof... and reads what our msprof exports. Without its queue, kernels are found in
+    their steps."""
+    program = ROOT / "tests" / "acl" / "programs" / "torch_npu_profiler.py"
+    printed = run(toolkit, torch_npu, sys.executable, str(program), str(tmp_path), TASK_QUEUE_ENABLE="0")
+    folders = [Path(text) / "ASCEND_PROFILER_OUTPUT" for text in json.loads(printed.splitlines()[-1])]
+    assert [folder.parents[1].name for folder in folders] == ["scheduled", "trained"]
+
+    def rows(folder: Path, name: str) -> list[dict[str, str]]:
+        with open(folder / name, newline="") as file:
+            return list(csv.DictReader(file))
+
+    kernels = rows(folders[0], "kernel_details.csv")
+    assert [row["Type"] for row in kernels] == ["Addmm", "Gelu", "Addmm"] * 5
+    assert [row["Step Id"] for row in kernels] == [str(step) for step in range(2, 7) for _ in range(3)]
+    assert {row["aic_mac_ratio"] for row in kernels} == {"N/A"}
+    steps = rows(folders[0], "step_trace_time.csv")
+    for step in steps:
+        spent = sum(float(r["Duration(us)"]) for r in kernels if r["Step Id"] == step["Step"])
+        assert float(step["Computing"]) == pytest.approx(spent, rel=0.01)
+    softmax = [e for e in json.loads((tmp_path / "timeline.json").read_text()) if "Softmax" in e["name"]]
+    assert len(softmax) >= 3
+    assert rows(folders[1], "operator_memory.csv")
+    assert (folders[1] / "ascend_pytorch_profiler.db").exists()
+    for log in folders[0].parent.glob("logs/*"):
+        assert "Traceback" not in log.read_text()
 
 
 @pytest.mark.slow

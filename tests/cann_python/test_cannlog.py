@@ -70,3 +70,17 @@ def test_python_logging(
     logger.error("to stdout")
     assert capsys.readouterr().out.endswith("to stdout\n")
     assert len(records(tmp_path)) == 1
+
+
+def test_nothing_logged_yet_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("ASCEND_PROCESS_LOG_PATH", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert main(["cannlog"]) == 0
+    assert f"0 entries: nothing logged to {tmp_path / 'ascend' / 'log'}" in capsys.readouterr().out
+    assert main(["cannlog", "--json"]) == 0
+    assert capsys.readouterr().out == "[]\n"
+    assert main(["cannlog", f"--dir={tmp_path / 'none'}"]) == 1
+    assert main(["cannlog", "--last=-1"]) == 1
+    assert "E10001" in capsys.readouterr().err

@@ -215,8 +215,8 @@ def test_layers_steps_and_numbers(
     for path in (model / "2").iterdir():
         assert NAMED.fullmatch(path.name.removesuffix(".csv"))
         (rows[path.name.partition(".")[0]],) = csv.DictReader(path.open())
-    assert rows.keys() == {"Softmax", "Conv"}  # the Relu is fused into its convolution
-    row, relu = rows["Conv"], expected["r"]
+    assert rows.keys() == {"Softmax", "Conv_Relu"}  # the Relu is fused into its convolution
+    row, relu = rows["Conv_Relu"], expected["r"]
     assert (row["Input/Output"], row["Index"], row["Data Type"], row["Shape"]) == (
         *("Output", "0", "DT_FLOAT"),
         "1x8x8x8",

@@ -15,7 +15,7 @@ from ascend_ep.cann.chip_rates import ChipRates, chip_rates
 from ascend_ep.cann.soc import SOCS, find_soc
 from ascend_ep.cli.prof import main
 from ascend_ep.errors import AscendError
-from ascend_ep.profiling import chip_model
+from ascend_ep.profiling import chip_model, pipe_utilization
 from ascend_ep.profiling.msprof_files import op_statistic, op_summary, op_summary_header, write_csv_files
 from ascend_ep.profiling.profile import Profile
 from ascend_ep.profiling.trace_file import KernelCall, Operand
@@ -40,6 +40,28 @@ def test_rates_are_what_configurations_say() -> None:
     assert chip_rates(find_soc("Ascend910B4")).products(2) == pytest.approx(245.76e12)
     assert chip_rates(find_soc("Ascend910B4")).products(1) == pytest.approx(491.52e12)
     assert chip_rates(find_soc("Ascend910B4")).memory == pytest.approx(960e9)
+
+
+def test_units_of_a_launch_by_hand(profile: Profile, rates: ChipRates) -> None:
+    """Of 50 cores on 40, by turns: the busiest one's repeats and accesses, 32 bytes a cycle each way."""
+    site = next(iter(profile.sites.values()))[0]
+    all_, most = (
+        "scalar=0 vector=900 cube=0 read=6400 written=50",
+        "scalar=7 vector=20 cube=0 read=320 written=64",
+    )
+    most = " ".join(f"most_{part}" for part in most.split())
+    launched = replace(site, call=replace(site.call, schedule=f"work cores=50 {all_} {most}"))
+    cycle = 1 / 1.8e9
+    seconds = pipe_utilization.unit_seconds(launched, rates)
+    wanted = {"cube": 0.0, "vec": 2 * 20, "scalar": 2 * 7, "mte2": 2 * 10, "mte3": 2 * 2}
+    assert seconds == pytest.approx({unit: count * cycle for unit, count in wanted.items()})
+    row = dict(zip(pipe_utilization.HEADER, pipe_utilization.pipe_row(launched, rates), strict=True))
+    assert (row["model_limit"], row["model_total_cycles"], row["model_mte2_ratio"]) == ("vec", 40, "0.500")
+    cube = replace(
+        launched, call=replace(launched.call, schedule=launched.call.schedule.replace("cube=0", "cube=3"))
+    )
+    row = dict(zip(pipe_utilization.HEADER, pipe_utilization.pipe_row(cube, rates), strict=True))
+    assert (row["model_cube_ratio"], row["model_vec_ratio"]) == ("N/A", "1.000")
 
 
 @pytest.mark.parametrize("chip", sorted(name for name, soc in SOCS.items() if not soc.mhz))

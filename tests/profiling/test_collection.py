@@ -200,6 +200,15 @@ def test_a_killed_process_leaves_what_it_wrote(small: Path, tmp_path: Path) -> N
     assert len(process.runs) > 1000
 
 
+def test_an_interrupted_program_loses_no_run(small: Path, tmp_path: Path) -> None:
+    """Python ends itself by the signal, where it isn't handled."""
+    program = PROGRAM.replace("sys, ", "sys, os, signal, ") + "os.kill(os.getpid(), signal.SIGINT)\n"
+    made = run_command([sys.executable, "-c", program, str(small), "500"], tmp_path)
+    assert made.status == 128 + signal.SIGINT
+    (process,) = open_profile(made.folder).processes
+    assert (process.complete, process.lost, len(process.runs)) == (True, 0, 500)
+
+
 def test_forked_processes_have_files_of_their_own(small: Path, tmp_path: Path) -> None:
     program = PROGRAM + (
         "import os\npid = os.fork()\nfor _ in range(7 if pid == 0 else 3):\n"
@@ -210,35 +219,75 @@ def test_forked_processes_have_files_of_their_own(small: Path, tmp_path: Path) -
     assert sorted(len(p.runs) for p in open_profile(made.folder).processes) == [5, 7]
 
 
+def run_told(small: Path, folder: Path, runs: int, **told: str) -> str:
+    """Runs the program in the folder with this environment; what it wrote to its standard error."""
+    command = [sys.executable, "-c", PROGRAM, str(small), str(runs)]
+    ran = subprocess.run(
+        command, env={**os.environ, **told}, cwd=folder, capture_output=True, text=True, check=True
+    )
+    return ran.stderr
+
+
+@pytest.mark.parametrize("mode", ["1", "true", "on"])
 @pytest.mark.parametrize(
     ("prefix", "options"),
     [
         ("", '{"output":"there","training_trace":"on"}'),
         ("", "trace:task;training_trace;acl"),
-        ("GE_", '{"output":"there","task_trace":"on"}'),
+        ("GE_", '{ "task_trace" : "on", "output" : "there" }'),
+        ("", ""),
     ],
 )
-def test_as_switched_on_for_cann(small: Path, tmp_path: Path, prefix: str, options: str) -> None:
+def test_as_switched_on_for_cann(small: Path, tmp_path: Path, mode: str, prefix: str, options: str) -> None:
     (tmp_path / "there").mkdir()
-    told = {**os.environ, f"{prefix}PROFILING_MODE": "true", f"{prefix}PROFILING_OPTIONS": options}
-    subprocess.run([sys.executable, "-c", PROGRAM, str(small), "4"], env=told, cwd=tmp_path, check=True)
+    told = {f"{prefix}PROFILING_MODE": mode, f"{prefix}PROFILING_OPTIONS": options}
+    assert run_told(small, tmp_path, 4, **told) == ""
     found = open_profile(tmp_path / "there" if "output" in options else tmp_path)
     assert len(found.processes[0].runs) == 4
     assert found.folder.name.startswith("PROF_000001_")
 
 
-def test_a_mode_that_there_is_not(small: Path, tmp_path: Path) -> None:
-    told = {**os.environ, "PROFILING_MODE": "dynamic"}
-    ran = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(small), "2"],
-        env=told,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "PROFILING_MODE is true (1) or false (0)" in ran.stderr
+@pytest.mark.parametrize("mode", ["0", "false", "off", ""])
+def test_as_switched_off_for_cann(small: Path, tmp_path: Path, mode: str) -> None:
+    assert run_told(small, tmp_path, 1, PROFILING_MODE=mode, GE_PROFILING_MODE=mode) == ""
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["PROFILING_MODE", "GE_PROFILING_MODE"])
+def test_a_mode_that_there_is_not(small: Path, tmp_path: Path, name: str) -> None:
+    said = run_told(small, tmp_path, 2, **{name: "dynamic"})
+    assert f": {name} is true (1) or false (0)" in said
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("options", "idle"),
+    [
+        (
+            '{"aicpu":"on","l2":"off","fp_point":"a","task_trace":"off","hccl":"on"}',
+            "aicpu, fp_point, task_trace",
+        ),
+        ('{"storage_limit":"much","outptu":"x"}', "storage_limit, outptu"),
+        ("trace:task;aicpu", "aicpu"),
+        ("{", ""),
+    ],
+)
+def test_options_without_effect_are_named(small: Path, tmp_path: Path, options: str, idle: str) -> None:
+    for prefix in ("", "GE_"):
+        told = {f"{prefix}PROFILING_MODE": "1", f"{prefix}PROFILING_OPTIONS": options}
+        said = run_told(small, tmp_path, 1, **told)
+        assert said.endswith(
+            f"of {prefix}PROFILING_OPTIONS there is no effect here of {idle}\n" if idle else ""
+        )
+        assert (said == "") == (idle == "")
+
+
+def test_the_storage_limit_of_the_environment(small: Path, tmp_path: Path) -> None:
+    """As --storage-limit: what is beyond it is counted, and not written."""
+    run_told(small, tmp_path, 40000, PROFILING_MODE="1", PROFILING_OPTIONS='{"storage_limit":"1MB"}')
+    (process,) = open_profile(tmp_path).processes
+    assert process.lost > 0
+    assert Path(process.path).stat().st_size < (1 << 20) + 4096  # what ends it is written in any case
 
 
 def test_a_command_that_is_none(tmp_path: Path) -> None:

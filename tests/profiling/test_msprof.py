@@ -9,6 +9,7 @@ import re
 import sqlite3
 import subprocess
 import sys
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -18,12 +19,17 @@ from profiled import PROGRAM, RUNS, model
 from test_msprof_files import overlaps
 
 import ascend_ep
+from ascend_ep.cli.ep import main as ep
 from ascend_ep.cli.prof import main
 from ascend_ep.errors import AscendError
 from ascend_ep.profiling.database import write_database
 from ascend_ep.profiling.machine import Machine
+from ascend_ep.profiling.pipe_utilization import COUNTED
 from ascend_ep.profiling.profile import Profile, find_profile
 from ascend_ep.profiling.roofline import CLASSES, bounds
+
+#: Below a toolkit's folder.
+MSPROF_PY = "tools/profiler/profiler_tool/analysis/msprof/msprof.py"
 
 
 def test_application(small: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -32,7 +38,7 @@ def test_application(small: Path, tmp_path: Path, capfd: pytest.CaptureFixture[s
     assert main(["msprof", *flags]) == 0
     shown = capfd.readouterr()
     assert "9 kernel calls" in shown.out
-    assert "--l2=on: there is nothing of it to record on a CPU" in shown.err
+    assert "--l2=on has no effect: there is nothing of it to record on a CPU" in shown.err
     (summary,) = tmp_path.glob("PROF_*/mindstudio_profiler_output/op_summary_*.csv")
     saved = f"[INFO] Process profiling data complete. Data is saved in {summary.parents[1]}\n"
     assert saved in shown.out  # scripts look for the folder there
@@ -58,8 +64,131 @@ def test_flags_and_values_apart(small: Path, tmp_path: Path) -> None:
     done = subprocess.run([str(c) for c in command], capture_output=True, text=True, check=True)
     assert "told 7" in done.stdout
     assert "9 kernel calls" in done.stdout
-    assert "--python-path isn't needed" in done.stderr
+    assert "--python-path=/usr/bin/python3 has no effect" in done.stderr
     assert main(["msprof", "--environment=TOLD", "--output", str(tmp_path), "true"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--ascendcl=off"], "--ascendcl=off has no effect: a trace always has it"),
+        (["--task-time", "l0", "--host-sys=cpu,mem"], "--host-sys=cpu,mem has no effect"),
+        (["--sys-period", "3", "--delay", "2"], "--delay=2 has no effect: a command is recorded from"),
+        (["--msproftx=on"], "marks aren't recorded"),
+        (["--type=db", "--aic-metrics=Memory"], "--aic-metrics=Memory has no effect"),
+    ],
+)
+def test_flags_without_effect_are_said(
+    small: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], flags: list[str], said: str
+) -> None:
+    command = [sys.executable, str(small.with_name("program.py")), str(small), "1"]
+    assert main(["msprof", *flags, f"--output={tmp_path}", *command]) == 0
+    assert said in capfd.readouterr().err
+    (made,) = tmp_path.glob("PROF_*")
+    as_database = "--type=db" in flags
+    assert [bool(list(made.glob(p))) for p in ("*.db", "mindstudio_profiler_output")] == [
+        *(as_database, not as_database)
+    ]
+
+
+def test_flags_of_an_export(profile: Profile, capfd: pytest.CaptureFixture[str]) -> None:
+    base = ["msprof", f"--output={profile.folder}"]
+    idle = ["--iteration-id", "3", "--model-id=1", "--rule", "on", "--summary-format=json", "--clear=on"]
+    assert main([*base, "--export=on", *idle, "--application=x", "--storage-limit=3MB", "--l2=off"]) == 0
+    said = capfd.readouterr().err.splitlines()
+    names = ["iteration-id", "model-id", "rule", "summary-format", "clear", "application", "storage-limit"]
+    assert [re.findall(r"--([\w-]+)=\S+ has no effect: ", line) for line in said] == [[n] for n in names]
+    assert main([*base, "--analyze=kernel", "--type=db"]) == 0
+    assert "--type=db has no effect" in capfd.readouterr().err
+
+
+def test_a_query(profile: Profile, small: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    before = sorted(profile.folder.rglob("*"))
+    assert main(["msprof", "--query=on", f"--output={profile.folder}"]) == 0
+    head, *rows = capfd.readouterr().out.splitlines()
+    assert re.split(r" {2,}", head)[2:] == ["Dir Name", "Collection Time", "Model ID", "Iteration Number"]
+    cells = [re.split(r" {2,}", row) for row in rows]
+    assert {row[2] for row in cells} == {profile.folder.name}
+    assert sum(int(row[-1]) for row in cells) == RUNS
+    assert sorted(profile.folder.rglob("*")) == before
+
+
+def test_where_torch_npu_looks_for_msprof(
+    small: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """msprof.py lies by the path behind the command: it exports a folder with the clock's start, and a
+    timeline that counts from 1970."""
+    assert ep(["toolkit", str(tmp_path / "cann")]) == 0
+    command = (tmp_path / "cann" / "bin" / "msprof").resolve()
+    script = (
+        Path(str(command).partition("tools")[0]) / "tools/profiler/profiler_tool/analysis/msprof/msprof.py"
+    )
+    job = tmp_path / "job_ascend_pt"
+    (job / "FRAMEWORK").mkdir(parents=True)
+    told = {**os.environ, "PROFILING_MODE": "1", "PROFILING_OPTIONS": json.dumps({"output": str(job)})}
+    before = time.time_ns()
+    subprocess.run([sys.executable, "-c", PROGRAM, str(small), "2"], env=told, check=True)
+    (made,) = job.glob("PROF_*")
+    start = json.loads((made / "host" / "start_info").read_text())
+    raw = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+    now = int(start["collectionTimeBegin"]) * 1000 - int(start["clockMonotonicRaw"]) + raw
+    assert abs(now - time.time_ns()) < 1e9
+    for words in (
+        ["export", "summary", "-dir", made],
+        ["export", "db", "-dir", made],
+        ["query", "-dir", made],
+    ):
+        subprocess.run([sys.executable, script, *words], check=True, capture_output=True)
+    assert list(made.glob("msprof_*.db"))
+    (timeline,) = made.rglob("msprof_*.json")
+    events = json.loads(timeline.read_text())
+    begun = [float(e["ts"]) * 1000 for e in events if e["ph"] == "X"]
+    assert before <= min(begun) <= max(begun) <= time.time_ns()
+    assert {e["name"] for e in events if e["ph"] == "X"} >= {"Computing", "matmul_0"}
+    refused = subprocess.run([sys.executable, script, "export", "all"], capture_output=True, check=False)
+    assert (refused.returncode, b"E40021" in refused.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--export=maybe"], "[--export]"),
+        (["--analyze=kernels"], "on, off, kernel"),
+        (["--export=on", "program"], "runs no command"),
+        (["--application=a", "b"], "There is a command behind the flags"),
+        (["op", "--application=a", "b"], "There is a command behind the flags"),
+        (["--type=dbx", "true"], "text or db"),
+        (["--type=db", "--model-time=on", "--soc_version=Ascend910B3", "true"], "columns model_"),
+    ],
+)
+def test_refusals(words: list[str], said: str, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["msprof", *words[:1], f"--output={tmp_path}", *words[1:]]) == 1
+    assert said in capfd.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_flag_is_taken_in_silence(
+    small: Path, profile: Profile, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Flags of ascend-prof that do nothing beside the others are refused."""
+    given, bundle, where = str(profile.folder), str(small), f"--output={tmp_path / 'out'}"
+    for words in (
+        ["export", given, "--type=pytorch", "--aic-metrics=Memory"],
+        ["export", given, "--type=pytorch-db", "--aic-metrics=PipeUtilization"],
+        ["report", given, where, "--seconds=3"],
+        ["report", given, where, "--dim=N=2"],
+        ["gate", bundle, "--record=b.json", "--baseline=a.json"],
+        ["gate", bundle, "--record=b.json", "--json"],
+        ["gate", bundle, "--record=b.json", "--max-slowdown=3%"],
+        ["advise", str(small.with_name("small.onnx")), "--output=x.onnx"],
+        ["advise", str(small.with_name("small.onnx")), "--apply=opset", "--output=x.onnx", "--each=3"],
+        ["msadvisor", "-d", given, f"--model={bundle}"],
+        ["msadvisor", "-d", given, "--dim=N=2"],
+        ["run", "--storage-limit=-1", where, "--", "true"],
+    ):
+        assert main(words) == 1, words
+        assert "E10001" in capfd.readouterr().err
+        assert not list(tmp_path.iterdir())
 
 
 def test_the_documents_way(
@@ -89,7 +218,7 @@ def test_the_database(profile: Profile) -> None:
             "GROUP BY s.value ORDER BY 1"
         ).fetchall()
     assert [(name, count) for name, count, _ in rows] == [
-        *(("Add+Tanh", RUNS), ("MatMul", RUNS), ("Softmax", RUNS))
+        *(("Add+Tanh", RUNS), ("MatMul+Relu", RUNS), ("Softmax", RUNS))
     ]
     assert sum(spent for _, _, spent in rows) == profile.kernel_ns
 
@@ -106,7 +235,7 @@ def test_a_part_of_a_program(small: Path, tmp_path: Path) -> None:
     session.run(None, feed)
     assert recording.lost is None
     assert "4 runs, 12 kernel calls" in recording.table()
-    assert {row["name"] for row in recording.summary()["operators"]} == {"MatMul", "Softmax", "Add+Tanh"}
+    assert {row["name"] for row in recording.summary()["operators"]} == {"MatMul+Relu", "Softmax", "Add+Tanh"}
     events = json.loads(recording.export_chrome_trace(tmp_path / "t.json").read_text())
     assert sum(e["ph"] == "X" for e in events) == 16
     assert overlaps(events) == 0
@@ -164,15 +293,20 @@ def test_of_one_operator(small: Path, tmp_path: Path, capfd: pytest.CaptureFixtu
     program = f"{sys.executable} {small.with_name('program.py')} {small} 3"
     assert main(["msprof", "op", f"--application={program}", f"--output={tmp_path}"]) == 0
     shown = capfd.readouterr()
-    assert "--aic-metrics=Default: a CPU has no such counters" in shown.err
+    assert "--aic-metrics=Default: a CPU has no such counters, so OpBasicInfo.csv and a model's" in shown.err
     (path,) = tmp_path.glob("OPPROF_*/OpBasicInfo.csv")
     assert re.fullmatch(r"OPPROF_\d{14}_[A-Z]{16}", path.parent.name)
     assert f"[INFO] Profiling results saved in {path.parent}" in shown.out
     (row,) = csv.DictReader(path.read_text().splitlines())
-    assert row["Op Type"] == "MatMul"
+    assert row["Op Type"] == "MatMul+Relu"
     assert float(row["Task Duration(us)"]) > 0
     assert row["Current Freq"] == "N/A"
-    assert not list(tmp_path.glob("OPPROF_*/PipeUtilization*"))
+    (pipes,) = csv.DictReader((path.parent / "PipeUtilization.csv").read_text().splitlines())
+    assert {pipes[name] for name in COUNTED} == {"N/A"}
+    assert (pipes["model_chip"], pipes["model_scalar_ratio"]) == ("Ascend910B1", "N/A")
+    assert float(pipes["model_time(us)"]) > 0
+    assert float(pipes[f"model_{pipes['model_limit']}_ratio"]) == 1
+    assert not list(tmp_path.glob("OPPROF_*/Memory*"))
     assert find_profile(path.parent / "dump")
 
 
@@ -184,6 +318,7 @@ def test_of_chosen_operators(small: Path, tmp_path: Path, capfd: pytest.CaptureF
     shown = capfd.readouterr()
     assert "--warm-up=10 has no effect" in shown.err
     assert "counters" not in shown.err
+    assert not list(tmp_path.rglob("PipeUtilization*"))
     paths = sorted(tmp_path.glob("OPPROF_*/*/*/OpBasicInfo_*.csv"))
     found = [next(csv.DictReader(path.read_text().splitlines()))["Op Type"] for path in paths]
     assert sorted(found) == ["Add+Tanh", "Add+Tanh", "Add+Tanh", "Softmax", "Softmax"]
@@ -201,6 +336,8 @@ def test_of_chosen_operators(small: Path, tmp_path: Path, capfd: pytest.CaptureF
         (["--launch-count=²", "true"], "from 1 to 5000"),
         (["--kernel-name=a b", "true"], "letters, digits"),
         (["--aic-metrics=Memry", "true"], "did you mean Memory"),
+        (["--aic-metrics=Memory", "--soc-version=Ascend910B3", "true"], "that --aic-metrics=PipeUtilization"),
+        (["--soc-version=Ascend310P3", "true"], "E44009"),
         (["--kernel-nane=a", "true"], "Did you mean --kernel-name?"),
         (["--output=x"], "application"),
     ],

@@ -105,7 +105,7 @@ def test_operators_of_the_host_lead_to_their_kernels(profile: Profile, tmp_path:
     with sqlite3.connect(path) as database:
         found = database.execute(query).fetchall()
         (steps,) = database.execute("SELECT count(*) FROM STEP_TIME").fetchone()
-    assert found == RUNS * [("AscendEP::MatMul", 1), ("AscendEP::Softmax", 0), ("AscendEP::Add+Tanh", 0)]
+    assert found == RUNS * [("AscendEP::MatMul+Relu", 1), ("AscendEP::Softmax", 0), ("AscendEP::Add+Tanh", 0)]
     assert steps == RUNS
 
 

@@ -32,6 +32,7 @@ from ascend_ep.profiling.torch_files import write_torch_files
 from ascend_ep.profiling.trace_file import read_trace
 from ascend_ep.runtime._rt import ffi, lib
 
+OPSETS = '"": 17, "com.microsoft": 1, "ai.onnx.ml": 3'
 TABLE = Path(__file__).parents[2] / "native" / "kernels" / "table.inc"
 
 
@@ -60,6 +61,36 @@ UINT8 = "(uint8[1,8,H,W] x) => (int32[1,8,A,B] y) {{ y = ConvInteger<group = {g}
 RESIZE = """(float[1,2,8,8] x) => (float[1,2,16,16] y) { y = Resize<mode = "linear">(x, , s) }"""
 SUM = "(float[N,64] x, float[{z}] z) => (float[N,64] y) {{ a = Add(x, z)  y = Exp(a) }}"
 CUBE = (1, 8, 12, 12)
+#: Between convolutions, where images have channels last.
+SAME = "Conv<pads = [1,1,1,1]>"
+BETWEEN = f"a = {SAME}(x, u)  b = Relu(a)  c = {{op}}  y = {SAME}(c, u)"
+DENSE = """(float[1,{c},H,W] x) => (float[1,{c},A,B] y) {{ a = Conv(x, u)  b = Relu(a)  c = Conv(b, u)
+    d = Concat<axis = 1>(a, c)  e = Mul(d, m)  f = Add(e, m)  g = Relu(f)  y = Conv(g, v) }}"""
+NORM = """(float[N,64] x) => (float[N,64] y) <float two = {2}, float e = {1e-6}> { p = Pow(x, two)
+    m = ReduceMean<axes = [1]>(p)  a = Add(m, e)  r = Sqrt(a)  d = Div(x, r)  y = Mul(d, g) }"""
+LAYER = "(float[N,64] x) => (float[N,64] y) { y = LayerNormalization(x, g) }"
+NEAREST = """(float[1,2,8,8] x) => (float[1,2,16,16] y) { y = Resize<mode = "nearest">(x, , s) }"""
+SCALES = {"s": np.array([1, 1, 2, 2], np.float32)}
+OF_BYTES = """(uint8[{dims}] x) => (uint8[{dims}] y) <float s = {{0.07}}, uint8 z = {{120}}>
+    {{ f = DequantizeLinear(x, s, z)  g = {op}  y = QuantizeLinear(g, s, z) }}"""
+ROPE = """(float[1,8,{dims}] x) => (float[1,8,{dims}] y) <int64[1,8] p = {{0,1,2,3,4,5,6,7}}>
+    {{ y = com.microsoft.RotaryEmbedding<interleaved = {pairs}>(x, p, cos, sin) }}"""
+HEADS = ROPE.replace("[1,8,{dims}]", "[1,4,8,32]")
+REGROUPED = """(float[1,1,8,32] x) => (float[1,1,8,32] y)
+    <int64[5] two = {1,1,8,16,2}, int64[4] one = {1,1,8,32}> {
+    a = Reshape(x, two)  b = Transpose<perm = [0,1,2,4,3]>(a)  c = Reshape(b, one)
+    l, r = Split<axis = 3>(c)  n = Neg(r)  d = Concat<axis = 3>(n, l)
+    e = Mul(c, cos)  f = Mul(d, sin)  y = Add(e, f) }"""
+ANGLES = {"cos": weight(8, 16), "sin": weight(8, 16)}
+CACHED = """(float[1,2,1,32] q, float[1,2,1,32] k, float[1,2,1,32] v, float[1,2,S,32] pk, float[1,2,S,32] pv)
+    => (float[1,2,1,32] y, float[1,2,T,32] nk, float[1,2,T,32] nv) { nk = Concat<axis = 2>(pk, k)
+    nv = Concat<axis = 2>(pv, v)  t = Transpose<perm = [0,1,3,2]>(nk)  a = MatMul(q, t)  c = Softmax(a)
+    y = MatMul(c, nv) }"""
+TREES = """(float[N,2] x) => (float[N,1] y) { y = ai.onnx.ml.TreeEnsembleRegressor<
+    n_targets = 1, nodes_treeids = [0,0,0], nodes_nodeids = [0,1,2], nodes_featureids = [1,0,0],
+    nodes_modes = ["BRANCH_LEQ", "LEAF", "LEAF"], nodes_values = [0.5, 0.0, 0.0],
+    nodes_truenodeids = [1,0,0], nodes_falsenodeids = [2,0,0], nodes_missing_value_tracks_true = [0,0,0],
+    target_treeids = [0,0], target_nodeids = [1,2], target_ids = [0,0], target_weights = [1.0, 2.0]>(x) }"""
 #: Kernel, form, model, inputs, weights.
 CASES: list[tuple[str, str, str, list[np.ndarray], dict[str, np.ndarray]]] = [
     ("matmul", "tiles", PRODUCT.format(n=64), floats((8, 64)), {"w": weight(64, 64)}),
@@ -154,11 +185,58 @@ CASES: list[tuple[str, str, str, list[np.ndarray], dict[str, np.ndarray]]] = [
         )
         for form in ("rows", "slabs")
     ),
+    ("argmin", "short_rows", ROWS.format(op="ArgMin<axis = 1>", out="int64[N,1]"), floats((8, 3)), {}),
+    ("log_softmax", "rows", ROWS.format(op="LogSoftmax", out="float[N,M]"), floats((64, 300)), {}),
+    (
+        *("log_softmax", "columns", ROWS.format(op="LogSoftmax<axis = 0>", out="float[N,M]")),
+        *(floats((64, 40)), {}),
+    ),
+    (
+        *("logsumexp", "rows", ROWS.format(op="ReduceLogSumExp<axes = [1]>", out="float[N,1]")),
+        *(floats((64, 300)), {}),
+    ),
+    ("layer_norm", "rows", LAYER, floats((9, 64)), {"g": weight(64)}),
+    ("rms_norm", "rows", NORM, floats((9, 64)), {"g": weight(64)}),
+    *(
+        (
+            *(kernel, form, CONV.format(c=32, steps=BETWEEN.format(op=op)), floats((1, 32, 56, 56))),
+            {"u": weight(32, 32, 3, 3), "t": weight(32, 32, 3, 3)},
+        )
+        for kernel, form, op in (
+            ("max_pool_last", "lines", "MaxPool<kernel_shape = [2,2], strides = [2,2]>(b)"),
+            ("average_pool_last", "lines", "AveragePool<kernel_shape = [2,2], strides = [2,2]>(b)"),
+            ("conv_transposed_last", "phases", "ConvTranspose<strides = [2,2]>(b, t)"),
+        )
+    ),
+    (
+        *("conv_joined", "pixels", DENSE.format(c=32), floats((1, 32, 28, 28))),
+        {"u": weight(32, 32, 1, 1), "v": weight(32, 64, 1, 1), "m": weight(64, 1, 1)},
+    ),
+    *(
+        ("byte_table", form, OF_BYTES.format(dims=dims, op=op), [integers(np.uint8, *shape)], {"r": row})
+        for form, dims, op, shape, row in (
+            ("vectors", "N,64", "Tanh(f)", (9, 64), weight(1)),
+            ("short_runs", "N,9", "Add(f, r)", (40, 9), weight(9)),
+        )
+    ),
+    *(("resize_nearest", form, NEAREST, floats((1, 2, 8, 8)), SCALES) for form in ("rows", "slabs")),
+    ("rope", "halves", ROPE.format(dims="32", pairs=0), floats((1, 8, 32)), ANGLES),
+    ("rope", "pairs", ROPE.format(dims="32", pairs=1), floats((1, 8, 32)), ANGLES),
+    ("rope", "pairs_of_heads", HEADS.format(pairs=0), floats((1, 4, 8, 32)), ANGLES),
+    (
+        *("rope_regrouped", "regrouped", REGROUPED, floats((1, 1, 8, 32))),
+        {"cos": weight(8, 32), "sin": weight(8, 32)},
+    ),
+    (
+        *("attention_append", "few_queries", CACHED),
+        *(floats((1, 2, 1, 32), (1, 2, 1, 32), (1, 2, 1, 32), (1, 2, 7, 32), (1, 2, 7, 32)), {}),
+    ),
+    ("tree_ensemble", "rows", TREES, floats((64, 2)), {}),
 ]  # fmt: skip
 
 
 def recorded(text: str, feeds: list[np.ndarray], weights: dict[str, np.ndarray]) -> Profile:
-    made = onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["": 17]> g {text}')
+    made = onnx.parser.parse_model(f"<ir_version: 10, opset_import: [{OPSETS}]> g {text}")
     for name, value in weights.items():
         made.graph.initializer.append(onnx.numpy_helper.from_array(value, name))
     options = ascend_ep.SessionOptions()
@@ -182,11 +260,20 @@ def test_forms(
     assert all(re.fullmatch(r"\w+( \w+(=\d+)?)*", schedule) for schedule in said), said
 
 
+def with_forms() -> set[str]:
+    """The kernels of the table that have several forms."""
+    return set(re.findall(r'^ASC_KERNEL_FORMS\("(\w+)"', TABLE.read_text(), re.MULTILINE))
+
+
+def test_every_kernel_with_forms_has_a_case() -> None:
+    assert with_forms() - {case[0] for case in CASES} == set()
+
+
 def test_kernels_of_one_form_say_none() -> None:
     """Of all kernels that a model ran, those alone whose rows have forms say one."""
     text = "(float[N,M] x) => (float[N,M] y) <int64 one = {1}> { a = CumSum(x, one)  y = Softmax(a) }"
     said = {site.call.kernel: site.call.schedule for site, _ in recorded(text, floats((8, 9)), {}).sums}
-    forms = set(re.findall(r'^ASC_KERNEL_FORMS\("(\w+)"', TABLE.read_text(), re.MULTILINE))
+    forms = with_forms()
     assert {kernel for kernel, schedule in said.items() if schedule} == set(said) & forms == {"softmax"}
 
 

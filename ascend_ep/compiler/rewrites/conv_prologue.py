@@ -20,7 +20,7 @@ from ascend_ep.opdef.dims import static
 from ascend_ep.opdef.expression import Apply, Cast, Expression, Input, Number
 from ascend_ep.opdef.fusion_rules import rule_of
 from ascend_ep.plan.kernel_params import CONCAT, CONV_FLOATS, CONV_JOINED_FLOATS, CONV_LAST
-from ascend_ep.plan.plan import VIEW, WEIGHT, Insn, NativePartition, Plan, Ref, Weight
+from ascend_ep.plan.plan import VIEW, WEIGHT, Insn, NativePartition, Plan, Ref, Weight, joining
 from ascend_ep.plan.rows import find_row
 from ascend_ep.plan.tile_expression import place
 from ascend_ep.plan.value_uses import ValueUses
@@ -60,12 +60,12 @@ def _take_all(part: NativePartition, ledger: Ledger) -> int:
         if images is None:
             images = [affine.x]
         else:
-            joining = uses.maker(affine.x)
-            assert joining is not None
-            gone.append(joining)
+            concat = uses.maker(affine.x)
+            assert concat is not None
+            gone.append(concat)
         made = _joined(conv, affine, images) if gone else None
         if made is not None and ledger.weigh(RULE, candidate([*gone[::-1], conv])):
-            _take(part, conv, made, gone)
+            _take(part, conv, joining(made, [*gone[::-1], conv]), gone)
     return before - len(part.insns)
 
 

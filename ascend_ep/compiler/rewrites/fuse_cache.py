@@ -15,7 +15,7 @@ from ascend_ep.element_types import FLOAT32
 from ascend_ep.graph.fusion.ledger import Ledger
 from ascend_ep.opdef.fusion_rules import rule_of
 from ascend_ep.plan.kernel_params import CONCAT
-from ascend_ep.plan.plan import Insn, NativePartition, Ref
+from ascend_ep.plan.plan import Insn, NativePartition, Ref, joining
 from ascend_ep.plan.value_uses import ValueUses
 
 POSITION = 2  #: axis of keys and values
@@ -55,6 +55,7 @@ def _take_appends(part: NativePartition, attention: Insn, uses: ValueUses, ledge
     ins = (query, new_keys, new_values, *(mask or [None]), past_keys, past_values)
     outs = (*attention.outs, *presents)
     fused = replace(attention, kernel="attention_append", ins=ins, outs=outs)
+    fused = joining(fused, [appends[0], appends[1], attention])
     uses.put(part, attention, fused)
     for append in (appends[0], appends[1]):
         uses.drop(part, append)

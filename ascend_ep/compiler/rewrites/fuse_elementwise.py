@@ -15,6 +15,7 @@ from ascend_ep.graph.fusion.assessment import Tensor
 from ascend_ep.graph.fusion.ledger import Ledger, Outcome
 from ascend_ep.opdef.dtypes import BFLOAT16, FLOAT16, INT8, INT16, UINT8, UINT16, UINT32
 from ascend_ep.opdef.fusion_rules import rule_of
+from ascend_ep.plan.joined_names import MAX_NAME
 from ascend_ep.plan.plan import TEMP, Insn, Ref
 from ascend_ep.plan.tile_encoding import schedule
 from ascend_ep.plan.tile_program import ProgramError, TileProgram, Value
@@ -26,7 +27,6 @@ from .elementwise_insns import computing, input_types, is_elementwise, loaded
 CHAIN = rule_of("ElementwiseChain")
 #: Types that a register holds in a wider one.
 ROUNDED = (FLOAT16, BFLOAT16, INT8, UINT8, INT16, UINT16, UINT32)
-MAX_NAME = 100  # characters of a merged instruction's name
 
 
 def fuse_elementwise(insns: Sequence[Insn], ledger: Ledger | None = None) -> list[Insn]:

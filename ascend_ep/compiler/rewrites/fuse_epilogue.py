@@ -20,7 +20,7 @@ from ascend_ep.opdef.dims import Dim
 from ascend_ep.opdef.expression import Expression
 from ascend_ep.opdef.fusion_rules import rule_of
 from ascend_ep.plan.kernel_params import CONV, CONV_FLOATS, MATMUL, MATMUL_FLOATS
-from ascend_ep.plan.plan import TEMP, Insn, NativePartition, Ref
+from ascend_ep.plan.plan import TEMP, Insn, NativePartition, Ref, joining
 from ascend_ep.plan.tile_expression import load
 from ascend_ep.plan.value_uses import ValueUses
 
@@ -192,9 +192,10 @@ def _apply(part: NativePartition, at: int, fusion: _Fusion, uses: ValueUses) -> 
     """The product moves to where its chain ended, behind whatever makes its addends; the values that nothing
     makes any more."""
     gone = [part.insns[position] for position in sorted(fusion.insns | {at})]
+    product = joining(fusion.product, gone)
     for insn in gone:
         uses.remove(insn)
-    uses.add(fusion.product)
+    uses.add(product)
     left = [i for p, i in enumerate(part.insns[at : fusion.end], at) if p != at and p not in fusion.insns]
-    part.insns[at : fusion.end + 1] = [*left, fusion.product]
-    return {id(r) for insn in gone for r in insn.outs} - {id(r) for r in fusion.product.outs}
+    part.insns[at : fusion.end + 1] = [*left, product]
+    return {id(r) for insn in gone for r in insn.outs} - {id(r) for r in product.outs}

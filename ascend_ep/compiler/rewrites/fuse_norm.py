@@ -19,7 +19,7 @@ from ascend_ep.graph.fusion.ledger import Ledger
 from ascend_ep.opdef.expression import Apply, Input
 from ascend_ep.opdef.fusion_rules import rule_of
 from ascend_ep.plan.kernel_params import LAYER_NORM
-from ascend_ep.plan.plan import Insn, NativePartition, Ref
+from ascend_ep.plan.plan import Insn, NativePartition, Ref, joining
 from ascend_ep.plan.tile_expression import load, place
 from ascend_ep.plan.value_uses import ValueUses
 from ascend_ep.runtime._rt import lib
@@ -72,7 +72,7 @@ def _take_sum(part: NativePartition, norm: Insn, uses: ValueUses, ledger: Ledger
         return
     outs = (*norm.outs, x) if stays else norm.outs
     first, second = addends
-    fused = replace(norm, ins=(first, *(rest or [None]), second), outs=outs)
+    fused = joining(replace(norm, ins=(first, *(rest or [None]), second), outs=outs), [made, norm])
     kept, gone = (made, norm) if place == start else (norm, made)
     uses.put(part, kept, fused)
     uses.drop(part, gone)
@@ -121,7 +121,7 @@ def _take_gelu(part: NativePartition, norm: Insn, uses: ValueUses, ledger: Ledge
     if not ledger.weigh(GELU, pair):
         return
     ints = LAYER_NORM.put(norm.ints, epilogue=EPILOGUES[found.activation])
-    fused = replace(norm, outs=gelu.outs, ints=ints)
+    fused = joining(replace(norm, outs=gelu.outs, ints=ints), [norm, gelu])
     uses.put(part, norm, fused)
     uses.drop(part, gelu)
     part.values.remove(out)

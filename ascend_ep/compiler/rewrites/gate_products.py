@@ -20,7 +20,7 @@ from ascend_ep.opdef.dims import static
 from ascend_ep.opdef.dtypes import FLOAT32
 from ascend_ep.opdef.fusion_rules import rule_of
 from ascend_ep.plan.kernel_params import MATMUL, MATMUL_FLOATS
-from ascend_ep.plan.plan import WEIGHT, Insn, NativePartition, Plan, Ref, Weight
+from ascend_ep.plan.plan import WEIGHT, Insn, NativePartition, Plan, Ref, Weight, joining
 from ascend_ep.plan.value_uses import ValueUses
 from ascend_ep.runtime._rt import lib
 from ascend_ep.runtime.layouts import LAYOUTS
@@ -74,12 +74,9 @@ def _gate(part: NativePartition, uses: ValueUses, gate: Insn, up: Insn, glu: Ins
     *rows, columns = v.dims
     source = _ByTurns(v.weight, w.weight)
     both = Ref(v.name, v.dtype, (*rows, 2 * columns), WEIGHT, weight=Weight(source, v.weight.layout))
-    name, operators = (
-        "+".join(t for t in texts if t)
-        for texts in zip(*((i.name, i.op_type) for i in (gate, up, glu)), strict=True)
-    )
     ints = MATMUL.put(PLAIN, activation=GATED)
-    made = replace(gate, name=name, op_type=operators, ins=(gate.ins[0], both), outs=glu.outs, ints=ints)
+    made = replace(gate, ins=(gate.ins[0], both), outs=glu.outs, ints=ints)
+    made = joining(made, [gate, up, glu])
     uses.put(part, glu, made)
     for insn in (gate, up):
         uses.drop(part, insn)

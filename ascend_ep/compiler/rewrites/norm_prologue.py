@@ -16,7 +16,7 @@ from ascend_ep.opdef.dims import static
 from ascend_ep.opdef.dtypes import FLOAT32
 from ascend_ep.opdef.fusion_rules import rule_of
 from ascend_ep.plan.kernel_params import MATMUL, MATMUL_FLOATS, NORM_FLOATS, RMS_NORM
-from ascend_ep.plan.plan import Insn, NativePartition, Plan, Ref
+from ascend_ep.plan.plan import Insn, NativePartition, Plan, Ref, joining
 from ascend_ep.plan.value_uses import ValueUses
 from ascend_ep.runtime._rt import lib
 
@@ -59,7 +59,7 @@ def _take(part: NativePartition, uses: ValueUses, norm: Insn, products: list[Ins
         rest = (*product.ins[1:], *[None] * BEFORE)[: BEFORE - 1]
         epsilon = NORM_FLOATS.get(norm.floats, "epsilon")
         floats = MATMUL_FLOATS.put(product.floats, epsilon=epsilon)
-        made = replace(product, ins=(x, *rest, scale), floats=floats)
+        made = joining(replace(product, ins=(x, *rest, scale), floats=floats), [norm, product])
         uses.put(part, product, made)
     uses.drop(part, norm)
     part.values.remove(norm.outs[0])

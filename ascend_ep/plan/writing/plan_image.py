@@ -253,7 +253,7 @@ class PlanImage:
         self._attrs += [self._attr(name, value) for name, value in insn.attrs.items()]
         ints, floats = kernel_arguments(insn)
         return {
-            "name": self._pools.string(insn.name),
+            "name": self._pools.string(insn.joined_name),
             "kernel": self._pools.string(insn.kernel),
             "n_in": len(insn.ins),
             "n_out": len(insn.outs),
@@ -265,7 +265,7 @@ class PlanImage:
             "native": NONE if insn.native is None else self._native_at[insn.native],
             "first_attr": first_attr,
             "n_attrs": len(insn.attrs),
-            "op_type": self._pools.string(insn.op_type),
+            "op_type": self._pools.string(insn.joined_type),
         }
 
     def _attr(self, name: str, value: AttrValue) -> dict[str, int]:

@@ -31,6 +31,8 @@ struct BinaryOf<function> {
         };
         request.to = &told;
         KernelOf<function>::launch(request);
+        if (const asc_cpu::Work &work = asc_cpu::launch_work(); asc_cpu::CHECKED && asc_launch_work && work.cores)
+            asc_launch_work(work.cores, work.all, work.most);
     }
 };
 

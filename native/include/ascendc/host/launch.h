@@ -16,6 +16,9 @@
 /* Of libascendcl, where a program has it: a launch in the trace that msprof reads. */
 extern "C" __attribute__((weak)) int32_t asc_launch_begin(void);
 extern "C" __attribute__((weak)) void asc_launch_end(const char *kernel, uint32_t blocks, int32_t failed);
+/* What the launch at hand asked of a chip, as cpu/work.h has it: of all cores, and of the one that does most of a kind.
+ */
+extern "C" __attribute__((weak)) void asc_launch_work(uint64_t cores, const uint64_t *all, const uint64_t *most);
 
 namespace asc_host {
 
@@ -157,7 +160,12 @@ inline auto launcher(uint32_t blocks, Rest &&...) {
             request.owns_process = true;
             const bool recorded = asc_launch_begin && asc_launch_begin();
             Launch(request).run([&] { kernel(arguments...); });
-            if (recorded) asc_launch_end(name, blocks, failed);
+            if (recorded) {
+                if (const asc_cpu::Work &work = asc_cpu::launch_work();
+                    asc_cpu::CHECKED && asc_launch_work && work.cores)
+                    asc_launch_work(work.cores, work.all, work.most);
+                asc_launch_end(name, blocks, failed);
+            }
             if (failed) std::exit(3);
         };
     };
