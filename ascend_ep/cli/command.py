@@ -12,10 +12,11 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from ascend_ep.cli.interrupt import watching
+import _ascend_ep_start
 from ascend_ep.cli.streams import OUTPUT, standard_streams
 from ascend_ep.errors import AscendError, did_you_mean
 from ascend_ep.extras import lacking
+from ascend_ep.interrupt import Interrupt, watching
 
 #: What a shell reports of a program that SIGPIPE or SIGINT ended.
 CLOSED, INTERRUPTED = 128 + 13, 128 + 2
@@ -31,31 +32,48 @@ def command(name: str) -> Callable[[Main], Main]:
         @functools.wraps(main)
         def run(arguments: Sequence[str] | None = None, *args: Any, **kwargs: Any) -> int:
             is_asked = list(sys.argv[1:] if arguments is None else arguments) == ["--version"]
-            with standard_streams(), watching():
-                if is_asked:
-                    return _ended(name, lambda: _print_version(name))
-                return _ended(name, lambda: main(arguments, *args, **kwargs))
+            try:
+                with standard_streams(), watching() as interrupt:
+                    if is_asked:
+                        return _ended(name, lambda: _print_version(name), interrupt)
+                    return _ended(name, lambda: main(arguments, *args, **kwargs), interrupt)
+            except KeyboardInterrupt:  # before its work had begun
+                return _interrupted()
 
         return run
 
     return wrap
 
 
-def _ended(name: str, work: Callable[[], int]) -> int:
+def _ended(name: str, work: Callable[[], int], interrupt: Interrupt) -> int:
     """The status of the work, or of what it failed on, which is said."""
     try:
+        status = _status(name, work, interrupt)
+    except SystemExit as left:
+        if interrupt.depth == 1:
+            _ascend_ep_start.end(left.code if isinstance(left.code, int) else FAILED)
+        raise
+    if interrupt.depth == 1:
+        _ascend_ep_start.end(status)
+    return status
+
+
+def _status(name: str, work: Callable[[], int], interrupt: Interrupt) -> int:
+    try:
         try:
-            status = work()
-        except SystemExit:  # argparse's, after what it has printed
+            try:
+                status = work()
+            except SystemExit:  # argparse's, after what it has printed
+                sys.stdout.flush()
+                raise
             sys.stdout.flush()
-            raise
-        sys.stdout.flush()
+        finally:
+            interrupt.end_work()  # one that is pending is what it ends in, whatever the work made of it
     except BrokenPipeError:
         _leave_output()
         return CLOSED
     except KeyboardInterrupt:
-        print(AscendError("E43108"), file=sys.stderr)
-        return INTERRUPTED
+        return _interrupted()
     except AscendError as error:
         return _failed(error)
     except OSError as error:
@@ -68,6 +86,11 @@ def _ended(name: str, work: Callable[[], int]) -> int:
             raise
         return _failed(without)
     return status
+
+
+def _interrupted() -> int:
+    print(AscendError("E43108"), file=sys.stderr)
+    return INTERRUPTED
 
 
 def _failed(error: AscendError) -> int:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ascend_ep import atomic_file
+from ascend_ep import atomic_file, interrupt
 from ascend_ep.cli import om_quantize, om_reduce
 from ascend_ep.cli.atc_files import check_target, existing
 from ascend_ep.cli.command import Parser, command, seed
@@ -36,6 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         found, text, ok = given.run(given)
     except AscendError as error:
+        interrupt.check()
         if error.code == "E40003" and (line := to_install("convert")):
             error.fix = f"{line}. {error.fix}"
         if given.json:

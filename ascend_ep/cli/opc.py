@@ -17,7 +17,6 @@ from ascend_ep.errors import AscendError
 from ascend_ep.opbuild.ascendc.call_request import GE_NUMBERS
 from ascend_ep.opdef import dtypes
 
-FAILED = 1
 _ND = 2
 
 
@@ -27,12 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given, unknown = _parser().parse_known_args(arguments)
     if unknown:
         print(f"opc: without effect here: {' '.join(unknown)}", file=sys.stderr)
-    try:
-        for entry in _entries(given.input_param):
-            print(f"opc: {write(entry, given.main_func, given.output, given.soc_version)}")
-    except AscendError as error:
-        print(error, file=sys.stderr)
-        return FAILED
+    for entry in _entries(given.input_param):
+        print(f"opc: {write(entry, given.main_func, given.output, given.soc_version)}")
     return 0
 
 
