@@ -44,8 +44,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _entries(path: Path) -> list[dict[str, Any]]:
     """What --input_param asks for, each with its op_type. Raises AscendError E10410, E41010."""
-    if not path.is_file():
-        raise regular_file.refusal(path)
+    regular_file.need(path)
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         return [{"op_type": content["op_type"], **entry} for entry in content["op_list"]]

@@ -56,8 +56,7 @@ def add_advise(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def advise(given: argparse.Namespace) -> int:
     source = Path(given.model)
-    if not source.is_file():
-        raise regular_file.refusal(source)
+    regular_file.need(source)
     model = _load(source)
     llm = _endpoint(given)
     if given.apply:

@@ -87,6 +87,5 @@ def gate(given: argparse.Namespace) -> int:
 def open_bundle(path: Path, threads: int) -> Any:
     from ascend_ep.runtime.session import open_with_threads
 
-    if not path.is_file():
-        raise regular_file.refusal(path)
+    regular_file.need(path)
     return open_with_threads(path, threads)

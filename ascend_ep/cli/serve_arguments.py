@@ -122,10 +122,16 @@ def _value(flag: Flag, given: Any) -> Any:
 
 def _existing(flag: Flag, given: str) -> Path:
     path = Path(given)
-    if flag.name == "model-repository" and not path.is_dir():
-        raise AscendError("E50021", given)
     if not path.exists():
+        if flag.name == "model-repository":
+            raise AscendError("E50021", given)
         raise AscendError("E50034", given, flag.name, "it isn't there")
+    if flag.name == "model-repository" and not path.is_dir():
+        fix = "Give the folder of models, with <model>/<version>/model.om in it."
+        raise AscendError("E50034", given, flag.name, "it is no folder", fix=fix)
+    if flag.name != "model-repository" and not path.is_file():
+        found = "it is a folder" if path.is_dir() else "it is no regular file"
+        raise AscendError("E50034", given, flag.name, found)
     return path
 
 

@@ -32,8 +32,7 @@ def sources_of(model: Path) -> dict[str, Source]:
 
     Raises AscendError E10410 and E10041.
     """
-    if not model.is_file():
-        raise regular_file.refusal(model)
+    regular_file.need(model)
     try:
         graph = onnx.load(model, load_external_data=False).graph
     except Exception as error:  # whatever protobuf raises for bytes that are no model

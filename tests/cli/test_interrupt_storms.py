@@ -98,12 +98,13 @@ def storm(name: str, given: Path, tmp_path: Path, times: int) -> None:
             os.killpg(running.pid, signal.SIGINT)
         out, said = running.communicate(timeout=60)
         made = left(place, given)
-        assert not [path for path in made if ".part" in path or "/." in f"/{path}"], made
+        assert not [path for path in made if ".part" in path or ".ascend-" in path], made
         if is_pythons(said, running.returncode):
             assert (made, out) == ([], "")
             continue
         if running.returncode == 130:
             assert said == LINE
+            assert len(made) in (0, len(files)) or name == "prof run", made  # which keeps what it recorded
         else:
             assert running.returncode == status, said
             assert len(made) == len(files)
@@ -125,4 +126,4 @@ def test_a_few_moments(name: str, folder: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_many_moments(name: str, folder: Path, tmp_path: Path) -> None:
-    storm(name, folder, tmp_path, 40)
+    storm(name, folder, tmp_path, 25)
