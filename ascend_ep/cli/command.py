@@ -128,26 +128,51 @@ def _print_version(name: str) -> int:
     return 0
 
 
-def seed(text: str) -> int:
-    """For argparse. Raises ValueError for less than 0, of which numpy makes no generator."""
+def positive(text: str) -> float:
+    """For argparse. Raises ValueError for what is no finite number above 0."""
+    if not 0 < (value := float(text)) < float("inf"):
+        raise ValueError(text)
+    return value
+
+
+def count(text: str) -> int:
+    """For argparse. Raises ValueError for less than 0."""
     if (value := int(text)) < 0:
         raise ValueError(text)
     return value
+
+
+def seed(text: str) -> int:
+    """For argparse, which says what it is none of. Raises ValueError for less than 0."""
+    return count(text)
 
 
 class Parser(argparse.ArgumentParser):
     """argparse's, but what is wrong with a line is one coded error, with what may have been meant, and help
     that can't be printed isn't passed over."""
 
+    _last: Parser
+
     def error(self, message: str) -> NoReturn:
         """Ends the command with status 2, as argparse does."""
-        near = ""
+        near, prog = "", self.prog
         if choice := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message):
             near = did_you_mean(choice[1], re.findall(r"[\w.-]+", choice[2]))
         elif stranger := re.search(r"unrecognized arguments: (-\S+)", message):
             near = self._meant(stranger[1].partition("=")[0])
-        print(AscendError("E40021", f"{message}.{near}", fix=f"{self.prog} --help"), file=sys.stderr)
+            prog = self._chosen.prog
+        print(AscendError("E40021", f"{message}.{near}", fix=f"{prog} --help"), file=sys.stderr)
         raise SystemExit(WRONG_USAGE)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Notes which command's line this is: argparse reports strangers at the top."""
+        Parser._last = self
+        return super().parse_known_args(args, namespace)
+
+    @property
+    def _chosen(self) -> Parser:
+        """The command of its own that parsed last, or this one."""
+        return Parser._last if Parser._last.prog.startswith(f"{self.prog} ") else self
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
         """What --flag=-- gives the flag: argparse takes that for the end of the flags, and gives a list."""
@@ -164,7 +189,8 @@ class Parser(argparse.ArgumentParser):
         """The commands that have this flag, or flags that are like it."""
         flags = self._every_flag()
         if flag not in flags:
-            return did_you_mean(flag, [f for f in flags if f != "--help" or flag.startswith("--h")])
+            own = self._chosen._every_flag()
+            return did_you_mean(flag, [f for f in own if f != "--help" or flag.startswith("--h")])
         return f" [{flag}] is of {', '.join(f'`{command}`' for command in flags[flag])}"
 
     def _every_flag(self) -> dict[str, list[str]]:

@@ -49,7 +49,8 @@ def _entries(path: Path) -> list[dict[str, Any]]:
         content = json.loads(path.read_text(encoding="utf-8"))
         return [{"op_type": content["op_type"], **entry} for entry in content["op_list"]]
     except (ValueError, KeyError, TypeError) as error:
-        raise AscendError("E41010", path, f"it is no description of an operator's types ({error})") from None
+        reason = f"it is no description of an operator's types ({error})"
+        raise AscendError("E41010", path, reason, fix="Correct the file.") from None
 
 
 def write(entry: Mapping[str, Any], function: str, folder: Path, soc: str) -> Path:

@@ -67,6 +67,9 @@ def main(words: Sequence[str]) -> int:
         print(
             "[WARNING] --python-path isn't needed: the Python of this command reads the data", file=sys.stderr
         )
+    for name in ("export", "parse", "query"):
+        if flags.get(name, "on") not in ("on", "off", ""):
+            raise AscendError("E10001", flags[name], f"--{name}", "It is on or off.")
     output = flags.get("output", "")
     if flags.get("analyze") == "kernel":
         return _kernel(output or ".", _rates(flags))

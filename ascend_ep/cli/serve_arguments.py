@@ -96,10 +96,10 @@ def _unknown(rest: Iterable[str]) -> list[str]:
         elif any(name == r or name.startswith(f"{r}-") for r in REFUSED):
             raise AscendError("E50033", name, next(REFUSED[r] for r in REFUSED if name.startswith(r)))
         elif name or not after_idle:
-            near = did_you_mean(name, [f.name for f in FLAGS])
+            near = did_you_mean(f"--{name}", [f"--{f.name}" for f in FLAGS]) if name else ""
             if not name and Path(argument).is_dir():
                 near = f" Did you mean [--model-repository={argument}]?"
-            raise AscendError("E50031", argument, near)
+            raise AscendError("E50031", argument.partition("=")[0] if name else argument, near)
         after_idle = name in IDLE and "=" not in argument
     return notes
 

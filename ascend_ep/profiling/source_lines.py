@@ -36,7 +36,7 @@ def sources_of(model: Path) -> dict[str, Source]:
     try:
         graph = onnx.load(model, load_external_data=False).graph
     except Exception as error:  # whatever protobuf raises for bytes that are no model
-        raise AscendError("E10041", model, type(error).__name__) from error
+        raise AscendError("E10041", model, f"it is no ONNX protobuf ({error})") from error
     found = {}
     for node in graph.node:
         told = {entry.key: entry.value for entry in node.metadata_props}
