@@ -1,38 +1,49 @@
 """What the installed commands call: it imports each when Ctrl-C ends in one line already.
 
 A command is some hundred modules, which take tenths of a second to import, or seconds where the disk is slow.
-Nothing of the package is imported here: its `__init__` is a part of what takes this time.
+Nothing of the package is imported here: its `__init__` is a part of what takes this time. So is `signal`, for
+what it needs: what it is made of is in the interpreter itself.
 """
 
 from __future__ import annotations
 
-import importlib
+import _signal as signal  # type: ignore[import-not-found]
+import atexit
 import os
-import signal
+import sys
 
 TYPE_CHECKING = False  # without importing typing
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 #: AscendError E43108 and its status, as ascend_ep.cli.command ends with them from then on.
-LINE, INTERRUPTED = "E43108: Interrupted: nothing was written.\n", 128 + 2
+LINE, INTERRUPTED = "E43108: Interrupted: nothing is left half-written.\n", 128 + 2
+#: The status of the command whose work has ended. Nothing can interrupt that any more.
+_ended: list[int] = []
 
 
-def _leave(*_: object) -> None:
+def leave(*_: object) -> None:
+    """The handler of SIGINT before a command's work and after it, while Python itself comes to its end."""
     try:
-        os.write(2, LINE.encode())
+        if not _ended:
+            os.write(2, LINE.encode())
     finally:  # closed, or without a reader
-        os._exit(INTERRUPTED)
+        os._exit(_ended[-1] if _ended else INTERRUPTED)
+
+
+def end(status: int) -> None:
+    """Says what the command ends with."""
+    _ended.append(status)
 
 
 def _command(module: str) -> Callable[[], int]:
     def run() -> int:
-        is_ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # nohup's is to ignore it
-        if is_ours:
-            signal.signal(signal.SIGINT, _leave)
-        main: Callable[[], int] = importlib.import_module(f"ascend_ep.cli.{module}").main
-        if is_ours:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # nohup's is to ignore it
+            signal.signal(signal.SIGINT, leave)
+            atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # else Python resets it to end us
+        name = f"ascend_ep.cli.{module}"
+        __import__(name)
+        main: Callable[[], int] = sys.modules[name].main
         return main()
 
     return run

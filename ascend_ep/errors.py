@@ -317,7 +317,7 @@ CODES: dict[str, Code] = {
         "No code can be generated for [%s]: %s.", "Give other shapes, or write the formula another way."
     ),
     "E43107": Code("The proof of [%s] doesn't hold: %s.", "Build the operator again with `ascend-op build`."),
-    "E43108": Code("Interrupted: nothing was written."),
+    "E43108": Code("Interrupted: nothing is left half-written."),
     "E43004": Code(
         "The library made for [%s] isn't loaded: %s.",
         "Check what the C compiler ($CC) adds to what it compiles; ASCEND_EP_CODEGEN=0 does without.",

@@ -27,6 +27,12 @@ def read(path: str | os.PathLike[str]) -> bytes:
         return file.read()
 
 
+def need(path: str | os.PathLike[str], *details: str, where: str = "") -> None:
+    """Raises AscendError, as `refusal`, for what is no file."""
+    if not Path(path).is_file():
+        raise refusal(path, *details, where=where)
+
+
 def refusal(path: str | os.PathLike[str], *details: str, where: str = "") -> AscendError:
     """Of what is no file: E10410 where nothing is, else E41010, which says what is there."""
     found = Path(path)

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 
+from ascend_ep import interrupt
 from ascend_ep.cli.atc_arguments import UsageError, check, parse
 from ascend_ep.cli.atc_device import check_cores, operator_cache
 from ascend_ep.cli.atc_explain import FAILED, explain
@@ -60,14 +61,13 @@ def run(given: dict[str, str], words: Sequence[str]) -> int:
             work = mode(given)
             with operator_cache(given), onnx_source(given) as source:
                 remark = work(source, words)
-    except AscendError as error:
-        print("...", FAILURE, failure_text(error), sep="\n")
-        return FAILED
     except BrokenPipeError:
         raise
     except Exception as error:
+        interrupt.check()
         print("...", FAILURE, failure_text(coded(error)), sep="\n")
         return FAILED
+    interrupt.check()
     print("...", *([remark] if remark else []), SUCCESS, sep="\n")
     return 0
 
@@ -100,7 +100,9 @@ def note_idle_flags(given: dict[str, str]) -> None:
 
 
 def coded(error: Exception) -> AscendError:
-    """What is said of an error without a code: as of other commands', but for mistakes of ours."""
+    """What is said of an error: as of other commands', but for mistakes of ours."""
+    if isinstance(error, AscendError):
+        return error
     if isinstance(error, OSError):
         return refused_by_system(error)
     if isinstance(error, MemoryError):

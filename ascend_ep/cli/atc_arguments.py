@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
 from collections.abc import Sequence
 
 from ascend_ep import regular_file
@@ -26,6 +27,10 @@ PAIRS = (
     ("input_hint_shape", "dynamic_dims"),
     ("enable_compress_weight", "compression_optimize_conf"),
 )
+
+#: What an input method types in place of ASCII's, and the flags of shapes.
+_FULL_WIDTH = re.compile("[\uff01-\uff5e]")
+_SHAPES = ("input_shape", "input_shape_range", "input_hint_shape")
 
 
 #: What one letter may mean.
@@ -103,6 +108,11 @@ def check(given: dict[str, str]) -> None:
         raise AscendError("E10001", given["insert_op_conf"], "--insert_op_conf", reason)
     for name, value in given.items():
         flag = BY_NAME[name]
+        is_of_sizes = flag.kind in ("profiles", "int") or name in _SHAPES
+        if is_of_sizes and (wide := _FULL_WIDTH.search(value)):
+            narrow = unicodedata.normalize("NFKC", wide[0])
+            reason = f"[{wide[0]}] is a full-width character; write [{narrow}]."
+            raise AscendError("E10001", value, f"--{name}", reason)
         if (flag.kind == "config" or (flag.kind == "file" and not flag.acts)) and not os.path.isfile(value):
             raise regular_file.refusal(value, f"--{name} names it")
         if flag.kind == "profiles":

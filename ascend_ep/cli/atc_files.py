@@ -19,7 +19,8 @@ def existing(path: str) -> Path:
     """The path of a file that is there. Raises AscendError E10410, or E41010 for what is no file."""
     found = Path(path)
     if not found.is_file():
-        near = [f"{stem}{found.suffix}" for stem in nearest(found.stem, _beside(found))]
+        stems = [] if found.exists() else nearest(found.stem, _beside(found))
+        near = [f"{stem}{found.suffix}" for stem in stems]
         raise regular_file.refusal(path, *([f"near it: {', '.join(near)}"] if near else []))
     return found
 

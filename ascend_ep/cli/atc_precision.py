@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ascend_ep import regular_file
@@ -152,8 +151,7 @@ def _named(path: str, flag: str, number: int, name: str) -> str:
 
 
 def _text(path: str, flag: str) -> str:
-    if not Path(path).is_file():
-        raise regular_file.refusal(path, f"{flag} names it")
+    regular_file.need(path, f"{flag} names it")
     try:
         data = regular_file.read(path)
         if len(data) > LIMIT:

@@ -12,10 +12,11 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
-from ascend_ep.cli.interrupt import watching
+import _ascend_ep_start
 from ascend_ep.cli.streams import OUTPUT, standard_streams
 from ascend_ep.errors import AscendError, did_you_mean
 from ascend_ep.extras import lacking
+from ascend_ep.interrupt import Interrupt, watching
 
 #: What a shell reports of a program that SIGPIPE or SIGINT ended.
 CLOSED, INTERRUPTED = 128 + 13, 128 + 2
@@ -31,31 +32,48 @@ def command(name: str) -> Callable[[Main], Main]:
         @functools.wraps(main)
         def run(arguments: Sequence[str] | None = None, *args: Any, **kwargs: Any) -> int:
             is_asked = list(sys.argv[1:] if arguments is None else arguments) == ["--version"]
-            with standard_streams(), watching():
-                if is_asked:
-                    return _ended(name, lambda: _print_version(name))
-                return _ended(name, lambda: main(arguments, *args, **kwargs))
+            try:
+                with standard_streams(), watching() as interrupt:
+                    if is_asked:
+                        return _ended(name, lambda: _print_version(name), interrupt)
+                    return _ended(name, lambda: main(arguments, *args, **kwargs), interrupt)
+            except KeyboardInterrupt:  # before its work had begun
+                return _interrupted()
 
         return run
 
     return wrap
 
 
-def _ended(name: str, work: Callable[[], int]) -> int:
+def _ended(name: str, work: Callable[[], int], interrupt: Interrupt) -> int:
     """The status of the work, or of what it failed on, which is said."""
     try:
+        status = _status(name, work, interrupt)
+    except SystemExit as left:
+        if interrupt.depth == 1:
+            _ascend_ep_start.end(left.code if isinstance(left.code, int) else FAILED)
+        raise
+    if interrupt.depth == 1:
+        _ascend_ep_start.end(status)
+    return status
+
+
+def _status(name: str, work: Callable[[], int], interrupt: Interrupt) -> int:
+    try:
         try:
-            status = work()
-        except SystemExit:  # argparse's, after what it has printed
+            try:
+                status = work()
+            except SystemExit:  # argparse's, after what it has printed
+                sys.stdout.flush()
+                raise
             sys.stdout.flush()
-            raise
-        sys.stdout.flush()
+        finally:
+            interrupt.end_work()  # one that is pending is what it ends in, whatever the work made of it
     except BrokenPipeError:
         _leave_output()
         return CLOSED
     except KeyboardInterrupt:
-        print(AscendError("E43108"), file=sys.stderr)
-        return INTERRUPTED
+        return _interrupted()
     except AscendError as error:
         return _failed(error)
     except OSError as error:
@@ -68,6 +86,11 @@ def _ended(name: str, work: Callable[[], int]) -> int:
             raise
         return _failed(without)
     return status
+
+
+def _interrupted() -> int:
+    print(AscendError("E43108"), file=sys.stderr)
+    return INTERRUPTED
 
 
 def _failed(error: AscendError) -> int:
@@ -105,11 +128,23 @@ def _print_version(name: str) -> int:
     return 0
 
 
-def seed(text: str) -> int:
-    """For argparse. Raises ValueError for less than 0, of which numpy makes no generator."""
+def positive(text: str) -> float:
+    """For argparse. Raises ValueError for what is no finite number above 0."""
+    if not 0 < (value := float(text)) < float("inf"):
+        raise ValueError(text)
+    return value
+
+
+def count(text: str) -> int:
+    """For argparse. Raises ValueError for less than 0."""
     if (value := int(text)) < 0:
         raise ValueError(text)
     return value
+
+
+def seed(text: str) -> int:
+    """For argparse, which says what it is none of. Raises ValueError for less than 0."""
+    return count(text)
 
 
 def refuse_unused(given: argparse.Namespace, names: Iterable[str], reason: str) -> None:
@@ -128,15 +163,28 @@ class Parser(argparse.ArgumentParser):
     """argparse's, but what is wrong with a line is one coded error, with what may have been meant, and help
     that can't be printed isn't passed over."""
 
+    _last: Parser
+
     def error(self, message: str) -> NoReturn:
         """Ends the command with status 2, as argparse does."""
-        near = ""
+        near, prog = "", self.prog
         if choice := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message):
             near = did_you_mean(choice[1], re.findall(r"[\w.-]+", choice[2]))
         elif stranger := re.search(r"unrecognized arguments: (-\S+)", message):
             near = self._meant(stranger[1].partition("=")[0])
-        print(AscendError("E40021", f"{message}.{near}", fix=f"{self.prog} --help"), file=sys.stderr)
+            prog = self._chosen.prog
+        print(AscendError("E40021", f"{message}.{near}", fix=f"{prog} --help"), file=sys.stderr)
         raise SystemExit(WRONG_USAGE)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Notes which command's line this is: argparse reports strangers at the top."""
+        Parser._last = self
+        return super().parse_known_args(args, namespace)
+
+    @property
+    def _chosen(self) -> Parser:
+        """The command of its own that parsed last, or this one."""
+        return Parser._last if Parser._last.prog.startswith(f"{self.prog} ") else self
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
         """What --flag=-- gives the flag: argparse takes that for the end of the flags, and gives a list."""
@@ -153,7 +201,8 @@ class Parser(argparse.ArgumentParser):
         """The commands that have this flag, or flags that are like it."""
         flags = self._every_flag()
         if flag not in flags:
-            return did_you_mean(flag, [f for f in flags if f != "--help" or flag.startswith("--h")])
+            own = self._chosen._every_flag()
+            return did_you_mean(flag, [f for f in own if f != "--help" or flag.startswith("--h")])
         return f" [{flag}] is of {', '.join(f'`{command}`' for command in flags[flag])}"
 
     def _every_flag(self) -> dict[str, list[str]]:

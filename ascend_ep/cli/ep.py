@@ -14,18 +14,13 @@ from ascend_ep.cli.command import Parser, command
 from ascend_ep.cli.doctor import examine
 from ascend_ep.cli.older_tools import OLDER_TOOLS, run_older_tool
 from ascend_ep.cli.run_program import run_program
-from ascend_ep.errors import AscendError
 
 
 @command("ascend-ep")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit status."""
     given = command_parser().parse_args(arguments)
-    try:
-        status: int = given.run(given)
-    except AscendError as error:
-        print(error, file=sys.stderr)
-        return 1
+    status: int = given.run(given)
     return status
 
 

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ascend_ep.cli.command import command
-from ascend_ep.errors import AscendError
 
-FAILED, WRONG_USAGE = 1, 2
+WRONG_USAGE = 2
 
 
 @command("asc_launchers")
@@ -21,12 +20,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return WRONG_USAGE
     from ascend_ep.opbuild.kernels.launchers import write_launchers
 
-    try:
-        for path in write_launchers([Path(p).resolve() for p in given[1:]], Path(given[0])):
-            print(path)
-    except AscendError as error:
-        print(error, file=sys.stderr)
-        return FAILED
+    for path in write_launchers([Path(p).resolve() for p in given[1:]], Path(given[0])):
+        print(path)
     return 0
 
 

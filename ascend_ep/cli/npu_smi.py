@@ -22,7 +22,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("-l", dest="list", action="store_true", help="list the devices")
     command.add_argument("-m", dest="map", action="store_true", help="the numbers of the devices' chips")
     command.add_argument(
-        "-t", dest="type", metavar="TYPE", help="one kind of facts: board, memory, usages, common"
+        "-t",
+        dest="type",
+        choices=("board", "memory", "usages", "common"),
+        help="one kind of facts: board, memory, usages, common",
     )
     command.add_argument("-i", dest="device", type=int, metavar="ID", help="of this device")
 

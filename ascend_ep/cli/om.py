@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ascend_ep import atomic_file
+from ascend_ep import atomic_file, interrupt
 from ascend_ep.cli import om_quantize, om_reduce
 from ascend_ep.cli.atc_files import check_target, existing
 from ascend_ep.cli.command import Parser, command, seed
@@ -36,6 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         found, text, ok = given.run(given)
     except AscendError as error:
+        interrupt.check()
         if error.code == "E40003" and (line := to_install("convert")):
             error.fix = f"{line}. {error.fix}"
         if given.json:
@@ -154,6 +155,8 @@ def run(given: argparse.Namespace) -> tuple[Found, str, bool]:
     import numpy as np
 
     check_target(given.output or "", "--output")
+    if given.output and Path(given.output).suffix in (".npy", ".txt", ".bin"):
+        raise AscendError("E10001", given.output, "--output", "What is written is an .npz of all outputs.")
     session = _session(given.bundle, given.trust)
     feeds = input_arrays(session, given.input, given.dim, given.seed)
     names = [arg.name for arg in session.get_outputs()]
@@ -201,6 +204,8 @@ def bench(given: argparse.Namespace) -> tuple[Found, str, bool]:
 
 
 def diff(given: argparse.Namespace) -> tuple[Found, str, bool]:
+    from google.protobuf.message import DecodeError
+
     from ascend_ep.cann.aipp.inserting import source_inputs
     from ascend_ep.graph.reference import reference_run
     from ascend_ep.opdef.registry import Registry
@@ -221,6 +226,8 @@ def diff(given: argparse.Namespace) -> tuple[Found, str, bool]:
         expected = reference_run(given.model, source_feeds, registry)
     except AscendError:
         raise
+    except DecodeError as error:
+        raise AscendError("E10041", given.model, f"it is no ONNX protobuf ({error})") from error
     except Exception as error:  # whatever onnx.reference raises for a model that it can't evaluate
         reason = f"{type(error).__name__}: {error}"
         raise AscendError("E41021", reason, where=given.model, fix="Check the model.") from error

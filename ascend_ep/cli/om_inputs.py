@@ -31,7 +31,12 @@ def input_arrays(
     inputs = {arg.name: arg for arg in session.get_inputs()}
     found = _from_files(inputs, files)
     free = {str(d) for arg in inputs.values() for d in arg.shape if not isinstance(d, int)}
-    shapes = _shapes(session, _sizes(dims, free) | _sizes_of(found, inputs))
+    asked, loaded = _sizes(dims, free), _sizes_of(found, inputs)
+    for name, size in asked.items():
+        if loaded.get(name, size) != size:
+            text = f"--dim={name}={size}, but the given inputs have {name} = {loaded[name]}"
+            raise AscendError("E40001", text, fix="Leave --dim out, or give other inputs.")
+    shapes = _shapes(session, asked | loaded)
     generator = np.random.default_rng(seed)
     for name, arg in inputs.items():
         if name not in found:
@@ -95,6 +100,8 @@ def _from_files(inputs: dict[str, NodeArg], files: Sequence[str]) -> dict[str, N
             found |= loaded
             continue
         target = name if equals else next((n for n in unnamed if n not in found), "")
+        if target in found:
+            raise AscendError("E40001", f"input [{target}] is given twice", fix="Leave one --input out.")
         found[target] = loaded
     for name in found:
         if name not in inputs:

@@ -75,6 +75,8 @@ def quantize(given: argparse.Namespace) -> tuple[dict[str, Any], str, bool]:
     settings = _settings(given)
     target = given.output or str(path.with_name(f"{path.stem}_int{settings.weight_bits}.onnx"))
     check_target(target, "--output")
+    if target.endswith(".om"):
+        raise AscendError("E10001", target, "--output", "What is written is ONNX; ascend-atc makes the .om.")
     made = run(
         str(path),
         given.data,

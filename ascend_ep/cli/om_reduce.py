@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ascend_ep.cli.atc_files import check_target, existing, write_renamed
+from ascend_ep.cli.command import positive
 from ascend_ep.errors import AscendError
 
 PLACE = "{}"
@@ -26,7 +27,9 @@ def add_flags(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--match", default="", metavar="TEXT", help="count only failures that print this")
     command.add_argument("--output", default="reduced.onnx", metavar="FILE.onnx")
-    command.add_argument("--timeout", type=float, default=300, metavar="S", help="of a check; it fails after")
+    command.add_argument(
+        "--timeout", type=positive, default=300, metavar="S", help="of a check; it fails after"
+    )
     command.add_argument("--custom_op_info", action="append", default=[], metavar="FILE")
     command.add_argument("--custom_op", action="append", default=[], metavar="TYPE:LIBRARY")
 

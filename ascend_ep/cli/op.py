@@ -22,8 +22,6 @@ from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.definition import Attribute, Formula, Kernel, OpDef, Semantics, TensorSpec
 from ascend_ep.opdef.registry import Registry, Resolved
 
-FAILED = 1
-
 
 @command("ascend-op")
 def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os.environ) -> int:
@@ -32,15 +30,10 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] = os
     given = command_parser().parse_args(arguments)
     try:
         given.run(given, environ)
-    except AscendError as error:
-        print(error, file=sys.stderr)
-        return FAILED
     except OSError as error:
         if error.filename in (None, OUTPUT):
             raise
-        where = error.filename
-        print(AscendError("E43104", where, error.strerror or error, fix=""), file=sys.stderr)
-        return FAILED
+        raise AscendError("E43104", error.filename, error.strerror or error, fix="") from None
     return 0
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ascend_ep import regular_file
-from ascend_ep.cli.interrupt import watching
 from ascend_ep.cli.op_run import add_kernel_arguments
 from ascend_ep.cli.op_values import at_flag, read_attributes, read_inputs, read_seconds, read_types
 from ascend_ep.errors import AscendError
@@ -137,18 +136,12 @@ def build_operator(given: argparse.Namespace, environ: Mapping[str, str]) -> Non
     _check(given)
     soc = find_soc(given.soc_version or SOC_VERSION)
     request = _request(given, environ)
-    stages = Stages(given.verbose)
+    show = Stages(given.verbose).show
 
-    def show(stage: str, text: str) -> None:
-        interrupt.check()
-        stages.show(stage, text)
-
-    with watching() as interrupt:
-        try:
-            built = build(request, soc, show)
-        except AscendError as error:
-            interrupt.check()
-            raise at_flag(error, given.input_shape, " ".join(given.dtype or ["float32"])) from None
+    try:
+        built = build(request, soc, show)
+    except AscendError as error:
+        raise at_flag(error, given.input_shape, " ".join(given.dtype or ["float32"])) from None
     for stage, text in _outcome(built):
         show(stage, text)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from ascend_ep.cli.command import command
 from ascend_ep.errors import AscendError
 
-FAILED, WRONG_USAGE = 1, 2
+WRONG_USAGE = 2
 
 
 @command("op_build")
@@ -26,12 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def show(stage: str, text: str) -> None:
         print(f"op_build: {stage}: {text}", flush=True)
 
-    try:
-        for path in generate(_host_files(Path(given[0])), Path(given[1]), show):
-            show("written", str(path))
-    except AscendError as error:
-        print(error, file=sys.stderr)
-        return FAILED
+    for path in generate(_host_files(Path(given[0])), Path(given[1]), show):
+        show("written", str(path))
     return 0
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ascend_ep.cli.command import seed
+from ascend_ep.cli.command import positive, seed
 from ascend_ep.cli.op_values import read_attributes, read_inputs, read_types
 from ascend_ep.errors import AscendError
 
@@ -76,7 +76,7 @@ def add_run_command(commands: Any) -> None:
         help="folder for the outputs, NAME.npy (default: none are written)",
     )
     add("--no-check", action="store_true", help="values only, at full speed")
-    add("--seconds", type=float, default=60, help="how long it may run (default: 60)")
+    add("--seconds", type=positive, default=60, help="how long it may run (default: 60)")
     add("--program_args", default="", metavar="TEXT", help="arguments of a program with a main function")
     add("--model-time", action="store_true", help="say what it takes at least on the chip, by a model")
     add(

@@ -59,8 +59,7 @@ def verify_operator(given: argparse.Namespace, environ: Mapping[str, str]) -> No
 def definition_path(name: str, environ: Mapping[str, str]) -> Path:
     """The file of an operator: as given, or by type or file name in $ASCEND_CUSTOM_OPS. Raises E43105."""
     if name.endswith(".json") or "/" in name:
-        if not Path(name).is_file():
-            raise regular_file.refusal(name)
+        regular_file.need(name)
         return Path(name)
     folder = environ.get(ENVIRONMENT_VARIABLE) or None
     if folder is None:

@@ -17,7 +17,6 @@ from ascend_ep.errors import AscendError
 from ascend_ep.opbuild.ascendc.call_request import GE_NUMBERS
 from ascend_ep.opdef import dtypes
 
-FAILED = 1
 _ND = 2
 
 
@@ -27,12 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given, unknown = _parser().parse_known_args(arguments)
     if unknown:
         print(f"opc: without effect here: {' '.join(unknown)}", file=sys.stderr)
-    try:
-        for entry in _entries(given.input_param):
-            print(f"opc: {write(entry, given.main_func, given.output, given.soc_version)}")
-    except AscendError as error:
-        print(error, file=sys.stderr)
-        return FAILED
+    for entry in _entries(given.input_param):
+        print(f"opc: {write(entry, given.main_func, given.output, given.soc_version)}")
     return 0
 
 
@@ -49,13 +44,13 @@ def _parser() -> argparse.ArgumentParser:
 
 def _entries(path: Path) -> list[dict[str, Any]]:
     """What --input_param asks for, each with its op_type. Raises AscendError E10410, E41010."""
-    if not path.is_file():
-        raise regular_file.refusal(path)
+    regular_file.need(path)
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         return [{"op_type": content["op_type"], **entry} for entry in content["op_list"]]
     except (ValueError, KeyError, TypeError) as error:
-        raise AscendError("E41010", path, f"it is no description of an operator's types ({error})") from None
+        reason = f"it is no description of an operator's types ({error})"
+        raise AscendError("E41010", path, reason, fix="Correct the file.") from None
 
 
 def write(entry: Mapping[str, Any], function: str, folder: Path, soc: str) -> Path:

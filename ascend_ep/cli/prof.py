@@ -25,16 +25,12 @@ from ascend_ep.errors import AscendError
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    try:
-        if words[:1] == ["msprof"]:
-            return msprof(words[1:])
-        if words[:1] == ["msadvisor"]:
-            return msadvisor(words[1:])
-        given = command_parser().parse_args(words)
-        return int(given.run(given))
-    except AscendError as error:
-        print(error, file=sys.stderr)
-        return 1
+    if words[:1] == ["msprof"]:
+        return msprof(words[1:])
+    if words[:1] == ["msadvisor"]:
+        return msadvisor(words[1:])
+    given = command_parser().parse_args(words)
+    return int(given.run(given))
 
 
 def command_parser() -> argparse.ArgumentParser:

@@ -6,6 +6,8 @@ import argparse
 from contextlib import suppress
 from pathlib import Path
 
+from ascend_ep.errors import AscendError
+
 
 def add_profdash(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     text = "serve the page of a profile that is being recorded"
@@ -23,6 +25,8 @@ def profdash(given: argparse.Namespace) -> int:
     from ascend_ep.profiling.dashboard import Dashboard, server
     from ascend_ep.profiling.machine import measure
 
+    if not Path(given.folder).is_dir():
+        raise AscendError("E44002", given.folder)
     with server(Dashboard(Path(given.folder), measure()), given.host, given.port) as made:
         host, port = made.server_address[:2]
         print(f"http://{host!s}:{port}", flush=True)

@@ -74,6 +74,8 @@ def gate(given: argparse.Namespace) -> int:
     allowed = share(given.max_slowdown)
     path = Path(given.bundle)
     new = open_bundle(path, given.threads)
+    if given.record and given.baseline:
+        raise AscendError("E10056", "--record", "--baseline")
     if given.record:
         record(path, Path(given.record))
         print(f"{given.record}: the baseline is {path}")
@@ -95,6 +97,5 @@ def gate(given: argparse.Namespace) -> int:
 def open_bundle(path: Path, threads: int) -> Any:
     from ascend_ep.runtime.session import open_with_threads
 
-    if not path.is_file():
-        raise regular_file.refusal(path)
+    regular_file.need(path)
     return open_with_threads(path, threads)

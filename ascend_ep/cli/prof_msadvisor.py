@@ -56,8 +56,7 @@ def _run(path: Path, folder: Path, dims: Sequence[str]) -> Profile:
     from ascend_ep.cli.prof_advise import convert_model
     from ascend_ep.cli.prof_report import profile_bundle
 
-    if not path.is_file():
-        raise regular_file.refusal(path)
+    regular_file.need(path)
     if path.suffix not in (".om", ".onnx"):
         fix = "Give the ONNX model or the bundle that the file was written of."
         raise AscendError("E10001", path, "--model", "It is neither a model nor a bundle.", fix=fix)

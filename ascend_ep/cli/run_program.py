@@ -59,8 +59,7 @@ def _command(words: Sequence[str], path: str) -> list[str]:
             raise AscendError("E10410", first)
         return [sys.executable, *words]
     if os.sep in first or Path(first).is_file():
-        if not Path(first).is_file():
-            raise regular_file.refusal(first)
+        regular_file.need(first)
         if not os.access(first, os.X_OK):
             raise AscendError("E40002", f"can't run [{first}]: it isn't executable", fix=f"chmod +x {first}")
         return [os.path.join(".", first), *words[1:]]

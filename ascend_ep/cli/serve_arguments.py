@@ -96,10 +96,10 @@ def _unknown(rest: Iterable[str]) -> list[str]:
         elif any(name == r or name.startswith(f"{r}-") for r in REFUSED):
             raise AscendError("E50033", name, next(REFUSED[r] for r in REFUSED if name.startswith(r)))
         elif name or not after_idle:
-            near = did_you_mean(name, [f.name for f in FLAGS])
+            near = did_you_mean(f"--{name}", [f"--{f.name}" for f in FLAGS]) if name else ""
             if not name and Path(argument).is_dir():
                 near = f" Did you mean [--model-repository={argument}]?"
-            raise AscendError("E50031", argument, near)
+            raise AscendError("E50031", argument.partition("=")[0] if name else argument, near)
         after_idle = name in IDLE and "=" not in argument
     return notes
 
@@ -122,10 +122,16 @@ def _value(flag: Flag, given: Any) -> Any:
 
 def _existing(flag: Flag, given: str) -> Path:
     path = Path(given)
-    if flag.name == "model-repository" and not path.is_dir():
-        raise AscendError("E50021", given)
     if not path.exists():
+        if flag.name == "model-repository":
+            raise AscendError("E50021", given)
         raise AscendError("E50034", given, flag.name, "it isn't there")
+    if flag.name == "model-repository" and not path.is_dir():
+        fix = "Give the folder of models, with <model>/<version>/model.om in it."
+        raise AscendError("E50034", given, flag.name, "it is no folder", fix=fix)
+    if flag.name != "model-repository" and not path.is_file():
+        found = "it is a folder" if path.is_dir() else "it is no regular file"
+        raise AscendError("E50034", given, flag.name, found)
     return path
 
 

@@ -17,6 +17,7 @@ from ascend_ep.errors import AscendError
 from ascend_ep.runtime.binding import lib, text_of
 from ascend_ep.runtime.cache_folder import open_cache
 
+from . import compiler_process
 from .assembly import Assembly
 from .c_source import Source
 from .cache import is_whole, keep, limit, locked, note_use, prune
@@ -193,7 +194,7 @@ def _run(
     """Runs the compiler. Raises AscendError E43002 when it fails, or doesn't make the ELF file it should."""
     command = [*compiler.command, *arguments]
     try:
-        answer = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+        answer = compiler_process.run(command, SECONDS)
     except subprocess.TimeoutExpired as error:
         raise AscendError("E43002", compiler.command[0], f"it took longer than {SECONDS} s") from error
     except OSError as error:

@@ -12,7 +12,6 @@ import os
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
@@ -31,6 +30,7 @@ from ascend_ep.runtime.session import InferenceSession
 from .c_source import InputType, Source, generate_c, mathematics
 from .cache import note_use
 from .compiled_library import compile_library
+from .compiler_process import CompilerPool
 from .compilers import find_compiler
 from .library_session import TensorSpec, library_session
 from .schedule import Schedule
@@ -160,7 +160,7 @@ def _compile(
     ]
     made = []
     workers = max(1, min(2, len(os.sched_getaffinity(0))))
-    with ThreadPoolExecutor(workers) as pool:
+    with CompilerPool(workers) as pool:
         for at in range(0, len(sources), workers):
             if at and time.monotonic() > deadline:
                 break

@@ -31,8 +31,10 @@ def select_outputs(model: ir.Model, names: Sequence[str]) -> None:
             chosen.append(values[name])
         else:
             shown = node_name or name
-            near = nearest(shown, {*nodes, *values})
+            near = [n for n in nearest(shown, {*nodes, *values}) if n != shown]
             details = [f"near it: {', '.join(near)}"] if near else []
+            if node is None and shown in values:
+                details = [f"it is a tensor's name, which takes no index: --out_nodes={shown}"]
             raise AscendError("E10016", shown, "out_nodes", details=details)
     graph.outputs[:] = list(dict.fromkeys(chosen))
     common.RemoveUnusedNodesPass()(model)

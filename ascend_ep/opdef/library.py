@@ -38,8 +38,7 @@ def parse_custom_op(text: str) -> tuple[str, Path]:
 
 def library_definition(name: str, path: Path) -> OpDef:
     """The definition of a library's operator; how many tensors it takes it alone knows. Raises E10410."""
-    if not path.is_file():
-        raise regular_file.refusal(path, where=f"--custom_op={name}:{path}")
+    regular_file.need(path, where=f"--custom_op={name}:{path}")
     domain, _, op = name.rpartition("::")
     return OpDef(
         op=op,

@@ -33,6 +33,7 @@ def run_command(
 
     Raises AscendError E44003 when it can't be started, E40002 when `output` can't be written.
     """
+    is_new = not os.path.exists(output)
     folder = tracing.new_folder(output)
     told = tracing.environment_value(folder / tracing.DATA, counters, max_bytes)
     environment = {**os.environ, "ASCEND_EP_PROFILE": told}
@@ -40,6 +41,9 @@ def run_command(
         process = subprocess.Popen([_program(command[0]), *command[1:]], env=environment)
     except OSError as error:
         tracing.remove_folder(folder)
+        if is_new:
+            with suppress(OSError):  # there is something in it by now
+                os.rmdir(output)
         raise AscendError("E44003", f"{command[0]}: {error.strerror}") from error
     return Collection(folder, _wait(process))
 

@@ -8,6 +8,7 @@ out: nothing is known of operations, and of operands only shapes and types.
 from __future__ import annotations
 
 import csv
+import io
 import math
 import re
 from collections import defaultdict
@@ -19,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from ascend_ep import regular_file
 from ascend_ep.element_types import ELEMENT_TYPES
 from ascend_ep.errors import AscendError
 from ascend_ep.profiling.trace_file import CALLS, RUNS, BoundPartition, KernelCall, Operand, ProcessTrace
@@ -112,7 +114,7 @@ def read_tables(paths: Sequence[Path]) -> list[ProcessTrace]:
         if path.name.startswith(SUMS):
             raise sums_alone(path)
         try:
-            with open(path, newline="", encoding="utf-8-sig") as file:
+            with io.TextIOWrapper(regular_file.opened(path), "utf-8-sig", newline="") as file:
                 _read(csv.reader(file), path, devices)
         except OSError as error:
             raise AscendError("E40002", f"can't read [{path}]: {error.strerror}") from error

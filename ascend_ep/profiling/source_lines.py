@@ -30,12 +30,11 @@ class Source:
 
 def read_model(model: Path) -> onnx.ModelProto:
     """The model without its external data. Raises AscendError E10410, E41010 and E10041."""
-    if not model.is_file():
-        raise regular_file.refusal(model)
+    regular_file.need(model)
     try:
         return onnx.load(model, load_external_data=False)
     except Exception as error:  # whatever protobuf raises for bytes that are no model
-        raise AscendError("E10041", model, type(error).__name__) from error
+        raise AscendError("E10041", model, f"it is no ONNX protobuf ({error})") from error
 
 
 def sources_of(model: onnx.ModelProto) -> dict[str, Source]:

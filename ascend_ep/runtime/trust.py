@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
-from ascend_ep import atomic_file
+from ascend_ep import atomic_file, regular_file
 from ascend_ep.errors import AscendError
 from ascend_ep.runtime.cache_folder import user_folder
 
@@ -36,7 +36,7 @@ def store_path() -> Path:
 def trusted() -> set[str]:
     """The digests in the store, as lower-case hex."""
     try:
-        lines = store_path().read_text(encoding="utf-8", errors="replace").splitlines()
+        lines = regular_file.read(store_path()).decode(errors="replace").splitlines()
     except (OSError, AscendError):
         return set()
     fields = (line.split() for line in lines)
@@ -59,6 +59,8 @@ def problem() -> str:
 def trust(digests: Iterable[tuple[str, str]]) -> Path:
     """Adds (hex digest, comment) pairs that aren't there yet. Raises AscendError E40002."""
     path = store_path()
+    if path.exists() and not path.is_file():
+        raise AscendError("E40002", f"can't write the trust store [{path}]: it is no regular file")
     known = trusted()
     fresh = [
         f"sha256 {digest} {' '.join(comment.split())}\n" for digest, comment in digests if digest not in known

@@ -1,6 +1,7 @@
 /* config.c - what acl.json asks for: a default device, a trace; the rest is said to change nothing here. */
 #include "config.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "context.h"
 #include "json.h"
 #include "profile.h"
+#include "regular_file.h"
 
 #define MOST_BYTES (10u << 20)
 
@@ -22,8 +24,10 @@ static aclError check(const char *path, const char *text, size_t bytes) {
 }
 
 aclError asc_config_read(const char *path, char **text) {
-    FILE *file = fopen(path, "rbe");
-    if (!file) return asc_acl_fail(ACL_ERROR_INVALID_FILE, "configPath (%s) can't be opened", path);
+    FILE *file = asc_open_regular(path);
+    if (!file)
+        return asc_acl_fail(ACL_ERROR_INVALID_FILE, "configPath (%s) can't be opened: %s", path,
+                            errno == EINVAL ? "it is no regular file" : strerror(errno));
     char *bytes = malloc(MOST_BYTES + 1);
     size_t n = bytes ? fread(bytes, 1, MOST_BYTES + 1, file) : 0;
     fclose(file);

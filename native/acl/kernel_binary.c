@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "handle.h"
+#include "regular_file.h"
 
 #define MADE_BY "make it with ascendc_fatbin_library of the toolkit's ascendc.cmake"
 
@@ -34,12 +35,11 @@ typedef struct binary_data {
 } binary_data;
 
 static aclError load(const char *path, const char *shown, aclrtBinHandle *handle) {
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        const char *why = dlerror();
+    const char *why;
+    void *library = asc_load_regular(path, &why);
+    if (!library)
         return asc_acl_fail(ACL_ERROR_INVALID_FILE, "%s is no binary of kernels for this CPU (%s); " MADE_BY, shown,
-                            why ? why : "it can't be loaded");
-    }
+                            why);
     binary *made = calloc(1, sizeof *made);
     if (made) {
         made->library = library;

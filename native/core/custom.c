@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "rows.h"
@@ -37,6 +38,12 @@ const asc_custom_op *asc_custom_op_load(const char *path, const char *op_type, a
     char *real = realpath(path, NULL); /* dlopen would search the system for a name without a slash */
     if (!real) {
         asc_failf(status, ASC_E_IO, "%s: %s", path, strerror(errno));
+        return NULL;
+    }
+    struct stat info;
+    if (stat(real, &info) == 0 && !S_ISREG(info.st_mode)) { /* dlopen would wait for a pipe's other end */
+        free(real);
+        asc_failf(status, ASC_E_IO, "%s: it is no regular file", path);
         return NULL;
     }
     void *handle = dlopen(real, RTLD_NOW | RTLD_LOCAL);

@@ -1,4 +1,6 @@
 /* parse.cpp - aclgrphParseONNX: a graph is the model as it came; ascend-atc reads its operators when it is built. */
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -69,6 +71,9 @@ graphStatus aclgrphParseONNX(const char *model_file, const asc::Options &parser_
     const graphStatus status = asc::check_options("aclgrphParseONNX", asc::Stage::parse, parser_params);
     if (status != GRAPH_SUCCESS) return status;
     if (!model_file) return asc::fail("aclgrphParseONNX", GRAPH_PARAM_INVALID, "model_file must not be NULL");
+    struct stat info;
+    if (::stat(model_file, &info) == 0 && !S_ISREG(info.st_mode)) /* a pipe would be waited for */
+        return asc::fail("aclgrphParseONNX", GRAPH_FAILED, std::string(model_file) + " is no regular file");
     errno = 0;
     std::ifstream file(model_file, std::ios::binary);
     if (!file || file.peek() == std::ifstream::traits_type::eof())

@@ -9,6 +9,7 @@
 
 #include "failure.h"
 #include "json.h"
+#include "regular_file.h"
 
 #define MOST_BYTES ((size_t)16 << 20)
 
@@ -16,20 +17,20 @@
 
 static HcclResult read_text(const char *path, char **text, size_t *bytes) {
     struct stat status;
-    FILE *file = fopen(path, "re");
+    FILE *file = asc_open_regular(path);
     size_t used = 0;
     *text = NULL;
-    if (file && fstat(fileno(file), &status) == 0 && S_ISREG(status.st_mode) && (size_t)status.st_size <= MOST_BYTES) {
+    if (file && fstat(fileno(file), &status) == 0 && (size_t)status.st_size <= MOST_BYTES) {
         *text = malloc((size_t)status.st_size + 1);
         if (*text) used = fread(*text, 1, (size_t)status.st_size, file);
         if (*text) (*text)[used] = 0;
     } else if (file)
-        errno = EINVAL;
+        errno = EFBIG;
     if (file) fclose(file);
     *bytes = used;
     if (*text) return HCCL_SUCCESS;
     return asc_hccl_fail(ASC_EI_RANK_TABLE, HCCL_E_OPEN_FILE_FAILURE, "the rank table %s can't be read: %s", path,
-                         strerror(errno));
+                         errno == EINVAL ? "it is no regular file" : strerror(errno));
 }
 
 /* A number that stands in a string, or for itself. */

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ascend_ep.errors import AscendError
+from ascend_ep.opbuild.kernels.golden_files import compared_goldens
 from ascend_ep.opbuild.kernels.program_project import find_program, refused_by
 
 Run = Callable[..., tuple[int, str, str]]
@@ -138,6 +140,41 @@ def test_golden_files_that_run_sh_only_prints(folder: Path, run: Run) -> None:
         status, out, err = run("run", folder)
         assert verdict in out + err
         assert status == int(factor == "3")
+
+
+FLOATS = np.random.default_rng(0).normal(size=64)
+
+
+@pytest.mark.parametrize(
+    ("golden", "changed", "verdict"),
+    [
+        (np.arange(64, dtype=np.int32), 1, "bytes differ"),
+        (np.arange(64, dtype=np.int64), 1, "bytes differ"),
+        (np.ones(64, np.bool_), True, "bytes differ"),
+        (FLOATS.astype(np.float16), np.float16(0.25), "bytes differ"),
+        (FLOATS.astype(np.float32), np.float32(1e-2), "bytes differ"),
+        (FLOATS.astype(np.float16), np.float16(0), ""),
+        (FLOATS.astype(np.float32), np.float32(0), ""),
+    ],
+    ids=["int32", "int64", "bool", "half", "float", "last bits of a half", "last bits of a float"],
+)
+def test_golden_files_of_an_unknown_type(
+    golden: np.ndarray, changed: object, verdict: str, tmp_path: Path
+) -> None:
+    """One number of the first ten differs, in each place: no reading makes a wrong number right."""
+    (tmp_path / "output").mkdir()
+    golden.tofile(tmp_path / "output" / "golden.bin")
+    for at in range(10):
+        wrong = golden.copy()
+        if verdict:
+            wrong[at] = ~wrong[at] if golden.dtype == bool else wrong[at] + changed
+        else:
+            wrong[at] = np.nextafter(wrong[at], golden.dtype.type(9))
+        wrong.tofile(tmp_path / "output" / "y.bin")
+        (pair,) = compared_goldens(tmp_path)
+        assert verdict in pair.refusal, pair
+        assert bool(pair.refusal) == bool(verdict)
+        assert verdict or pair.said.startswith(f"as {golden.dtype.name}")
 
 
 def test_what_is_no_project(tmp_path: Path, run: Run) -> None:

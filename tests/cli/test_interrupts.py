@@ -21,7 +21,7 @@ from ascend_ep.cli.om import main as om
 from ascend_ep.compiler.conversion import Conversion
 from ascend_ep.errors import AscendError
 
-LINE = "E43108: Interrupted: nothing was written.\n"
+LINE = "E43108: Interrupted: nothing is left half-written.\n"
 MODEL = """<ir_version: 8, opset_import: ["": 17]> layer (float[N, 4] x) => (float[N, 4] y) { y = Neg(x) }"""
 WORDS = ["--model=m.onnx", "--framework=5", "--output=m", "--soc_version=Ascend910B3", "--log=error"]
 
@@ -131,7 +131,7 @@ def test_an_interrupt_amid_locks_and_destructors() -> None:
     program = """
 import os, random, signal, threading, time
 from concurrent.futures import ThreadPoolExecutor
-from ascend_ep.cli.interrupt import watching
+from ascend_ep.interrupt import watching
 from ascend_ep.opbuild.proof.compilations import waited
 class Slow:
     def __del__(self):
@@ -140,7 +140,7 @@ rng, main, raised = random.Random(0), threading.main_thread().ident, 0
 for _ in range(150):
     pool = ThreadPoolExecutor(2)
     try:
-        with watching() as interrupt:
+        with watching():
             timer = threading.Timer(rng.uniform(1e-4, 5e-3), signal.pthread_kill, (main, signal.SIGINT))
             futures = [pool.submit(sum, range(50)) for _ in range(30)]
             timer.start()
@@ -157,3 +157,110 @@ print(raised)"""
         [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
     )
     assert (done.stdout, done.stderr) == ("150\n", "")
+
+
+AMID_LOCKS = """
+import os, signal, threading
+def interrupt_amid_locks():
+    amid = {"__name__": "threading", "os": os}
+    exec("def f(): os.kill(os.getpid(), 2)", amid)
+    amid["f"]()
+"""
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["threading.Event().wait()", "queue.Queue().get()", "taken.__enter__()", "held.join()"],
+    ids=["condition", "queue", "lock", "thread"],
+)
+def test_a_program_that_stays_blocked(place: str) -> None:
+    """In threading's own code, where nothing will ever wake it."""
+    program = f"""
+import os, queue, signal, threading
+from ascend_ep.interrupt import watching
+taken = threading.Condition()
+ready = threading.Event()
+def hold():
+    taken.acquire()
+    ready.set()
+    threading.Event().wait()
+held = threading.Thread(target=hold, daemon=True)
+held.start()
+ready.wait()
+main = threading.main_thread().ident
+try:
+    with watching():
+        threading.Timer(0.1, signal.pthread_kill, (main, signal.SIGINT)).start()
+        {place}
+except KeyboardInterrupt:
+    os.write(1, b"raised")
+    os._exit(0)"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.stdout, done.stderr) == ("raised", "")
+
+
+@pytest.mark.parametrize("delay", [0.05, 1e-3], ids=["to come", "meanwhile"])
+def test_the_alarm_of_who_calls(delay: float) -> None:
+    """It is borrowed for an interrupt that waits, and comes all the same."""
+    program = f"""{AMID_LOCKS}
+import time
+from ascend_ep.interrupt import watching
+came = []
+def own(*_): came.append(1)
+signal.signal(signal.SIGALRM, own)
+with watching():
+    print(signal.getsignal(signal.SIGALRM) is own)
+signal.setitimer(signal.ITIMER_REAL, {delay})
+try:
+    with watching():
+        interrupt_amid_locks()
+        time.sleep(30)
+except KeyboardInterrupt:
+    print(signal.getsignal(signal.SIGALRM) is own)
+while not came:
+    time.sleep(0.01)
+print(signal.getitimer(signal.ITIMER_REAL))"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.stdout, done.stderr) == ("True\nTrue\n(0.0, 0.0)\n", "")
+
+
+@pytest.mark.parametrize("end", ["return 0", "raise AscendError('E43002', 'cc', 'x')", "sys.exit(2)"])
+def test_an_interrupt_that_is_pending_at_the_end(end: str) -> None:
+    """Whatever the command would have ended in, it was interrupted."""
+    program = f"""{AMID_LOCKS}
+import sys
+from ascend_ep import interrupt
+from ascend_ep.cli.command import command
+from ascend_ep.errors import AscendError
+interrupt.AGAIN = 30
+@command("x")
+def main(arguments):
+    interrupt_amid_locks()
+    {end}
+sys.exit(main([]))"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", LINE)
+
+
+def test_conversions_that_have_failed_by_then(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What atc says of a failure isn't said of the compiler that Ctrl-C ended as well."""
+    made: dict[str, Any] = {}
+    exec(AMID_LOCKS, made)
+
+    def fail(*_: Any) -> None:
+        made["interrupt_amid_locks"]()
+        raise AscendError("E43002", "cc", "x")
+
+    monkeypatch.setattr("ascend_ep.interrupt.AGAIN", 30)
+    monkeypatch.setattr(atc, "check_cores", fail)
+    assert atc.main(WORDS) == 130
+    said = capsys.readouterr()
+    assert (said.err, "ATC run failed" in said.out) == (LINE, False)

@@ -63,7 +63,7 @@ def test_the_table_covers_every_command() -> None:
     assert len(TABLE) >= 120
     assert len({row["line"] for row in TABLE}) == len(TABLE)
     assert {row["line"].split()[0] for row in TABLE} == {
-        f"ascend-{name}" for name in ("atc", "om", "op", "ep", "prof", "serve")
+        f"ascend-{name}" for name in ("atc", "om", "op", "ep", "prof", "serve", "serve-load")
     }
 
 
@@ -74,7 +74,7 @@ def test_what_is_said(
     monkeypatch.chdir(folder)
     before = {path.name for path in folder.iterdir()}
     command, *words = shlex.split(str(row["line"]))
-    main = importlib.import_module(f"ascend_ep.cli.{command.removeprefix('ascend-')}").main
+    main = importlib.import_module(f"ascend_ep.cli.{command.removeprefix('ascend-').replace('-', '_')}").main
     try:
         status = main(words)
     except SystemExit as end:

@@ -14,6 +14,7 @@ import pytest
 from build_commands import SWISH, Run
 
 from ascend_ep.errors import AscendError
+from ascend_ep.interrupt import watching
 from ascend_ep.opbuild.operators.install import put_in_place
 from ascend_ep.opdef.loader import load_definitions
 
@@ -76,6 +77,33 @@ def test_an_interrupt_while_files_move_comes_too_late(
     assert signal.getsignal(signal.SIGINT) is before
 
 
+def test_an_interrupt_that_waited_until_files_move(tmp_path: Path) -> None:
+    """It is raised before the first of them."""
+    with watching() as interrupt:
+        interrupt.is_pending = True
+        with pytest.raises(KeyboardInterrupt):
+            put_in_place([tmp_path], NEW, [])
+    assert files(tmp_path) == {}
+
+
+def test_an_alarm_while_files_move(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes when all are there."""
+    seen: list[dict[str, bytes]] = []
+    replace = os.replace
+
+    def alarmed(source: Path, target: Path) -> None:
+        os.kill(os.getpid(), signal.SIGALRM)
+        replace(source, target)
+
+    before = signal.signal(signal.SIGALRM, lambda *_: seen.append(files(tmp_path)))
+    try:
+        monkeypatch.setattr(os, "replace", alarmed)
+        put_in_place([tmp_path], NEW, [])
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert [{name: found[name] for name in NEW} for found in seen] == [NEW]
+
+
 def start(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "ascend_ep.cli.op", "build", *arguments]
     environ = {**os.environ, "ASCEND_CUSTOM_OPS": str(tmp_path / "ops"), "PYTHONUNBUFFERED": "1"}
@@ -109,7 +137,7 @@ def test_ctrl_c_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     _, err = running.communicate(timeout=60)
     # Python itself ends by the signal, which a shell reports alike, when the interrupt passed an exec().
     assert running.returncode in (130, -signal.SIGINT), err
-    assert err.splitlines() == ["E43108: Interrupted: nothing was written."]
+    assert err.splitlines() == ["E43108: Interrupted: nothing is left half-written."]
     for folder in (tmp_path / "out", tmp_path / "ops"):
         assert files(folder) == {}
         assert not leftovers(folder)

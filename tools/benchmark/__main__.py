@@ -42,8 +42,9 @@ def parser() -> argparse.ArgumentParser:
     command = argparse.ArgumentParser(prog="tools/bench", description=__doc__)
     add = command.add_argument
     add("--list", action="store_true", help="show the rows and leave")
-    add("--wide", action="store_true", help="the rows of the wide table: architectures nobody tuned for")
-    add("--quantised", action="store_true", help="the rows of the table of 8-bit models")
+    table = command.add_mutually_exclusive_group().add_argument
+    table("--wide", action="store_true", help="the rows of the wide table: architectures nobody tuned for")
+    table("--quantised", action="store_true", help="the rows of the table of 8-bit models")
     add("--only", default="", metavar="ROW,...", help="these rows; patterns like topk* name several")
     add("--rounds", type=count, default=5, help="each in new processes")
     add("--slot", type=float, default=0.15, metavar="SECONDS", help="of each backend in a round")

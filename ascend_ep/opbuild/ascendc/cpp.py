@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from ascend_ep.codegen import compiler_process
 from ascend_ep.codegen.cache import is_whole, keep, limit, locked, note_use, prune
 from ascend_ep.codegen.header_text import HEADERS
 from ascend_ep.errors import AscendError
@@ -88,7 +89,7 @@ def linked(
     command = find_cpp()
     folder = open_cache(cache)
     left: set[Path] = set()
-    with ThreadPoolExecutor(PARALLEL) as pool:
+    with compiler_process.CompilerPool(PARALLEL) as pool:
         objects = list(pool.map(lambda unit: _object(unit, command, folder, pool, left), units))
     found = [f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", *(f"-l{name}" for name in libraries)]
     flags = ["-pthread", *(_SHARED if kind == "so" else ()), *(found if libraries else ())]
@@ -299,14 +300,8 @@ def _run_compiler(command: Sequence[str], target: Path, out: tuple[str, ...] = (
     handle, made = tempfile.mkstemp(dir=target.parent, prefix=".compile-")
     os.close(handle)
     try:
-        answer = subprocess.run(
-            ["/bin/sh", "-c", f'ulimit -S -t {SECONDS}; exec "$@"', "sh", *command, *out, made],
-            capture_output=True,
-            text=True,
-            errors="replace",  # a message quotes the source, whatever its encoding
-            timeout=SECONDS_BY_CLOCK,
-            check=False,
-        )
+        words = ["/bin/sh", "-c", f'ulimit -S -t {SECONDS}; exec "$@"', "sh", *command, *out, made]
+        answer = compiler_process.run(words, SECONDS_BY_CLOCK)
         if answer.returncode != 0 and "CPU time limit exceeded" in answer.stderr:
             reason = f"it takes more than {SECONDS} s of CPU time"
             raise AscendError("E43002", command[0], reason, fix="Split the source, or build fewer instances.")

@@ -33,8 +33,7 @@ def read_array(text: str, flag: str) -> Array:
     match = _BINARY.fullmatch(text)
     name = match["file"] if match and not Path(text).exists() else text
     path = Path(name)
-    if not path.is_file():
-        raise regular_file.refusal(path)
+    regular_file.need(path)
     if path.suffix == ".npy":
         return _read_npy(path)
     if match is None:

@@ -58,7 +58,7 @@ _PROFILE = """#!/usr/bin/env bash
 # Profiles a program that calls the operators: scripts/profile.sh python3 program.py. Needs the toolkit's msprof.
 set -euo pipefail
 [ $# -gt 0 ] || { echo "usage: $0 PROGRAM [ARGUMENT ...]" >&2; exit 2; }
-exec msprof --application="$*" --output="${PROFILE_DIR:-profile}"
+exec msprof --application="$(printf '%q ' "$@")" --output="${PROFILE_DIR:-profile}"
 """
 _PIPELINE = """# Builds the operators, holds them to their definition, and installs them where the main branch is deployed.
 stages:

@@ -13,11 +13,12 @@ from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
-from ascend_ep import atomic_file
+from ascend_ep import atomic_file, interrupt
 from ascend_ep.errors import AscendError
 from ascend_ep.runtime.cache_folder import open_cache
 
-_DEFERRED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+#: What ends a program, or raises an exception in it.
+_DEFERRED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM}
 
 
 @contextmanager
@@ -117,7 +118,9 @@ def _move(steps: Sequence[tuple[Path | None, Path, Path]]) -> None:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Signals wait, those that end a program; an interrupt that comes meanwhile has come too late."""
+    """Signals wait, those that end a program; an interrupt that comes meanwhile has come too late. Raises
+    KeyboardInterrupt for one that is still to be raised."""
+    interrupt.check()
     if threading.current_thread() is not threading.main_thread():
         yield
         return

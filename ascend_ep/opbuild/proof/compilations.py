@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from ascend_ep.codegen.assembly import Assembly
 from ascend_ep.codegen.c_source import Source
 from ascend_ep.codegen.compiled_library import CompiledLibrary, compile_assembly, compile_object
+from ascend_ep.codegen.compiler_process import CompilerPool
 from ascend_ep.codegen.compilers import flags_of
 from ascend_ep.errors import AscendError
 from ascend_ep.opbuild.proof.harness import Sanitizer, compile_harness
@@ -47,7 +48,7 @@ class Compilations:
     """The libraries of an operator: the one of all element types, and those of ISA levels and sanitizers.
 
     They are compiled behind whoever uses this, which waits only for what isn't there yet. Left with an
-    exception, it starts no more of them.
+    exception, it ends the compilers, and starts no more of them.
     """
 
     def __init__(self, subject: Subject, make: Generate = generate, rebuild: str = "") -> None:
@@ -55,7 +56,7 @@ class Compilations:
         self.variants = [(variant, make(variant)) for variant in subject.variants()]
         self.levels = levels()
         self.whole = assembly_of(self.variants, rebuild)
-        self._pool = ThreadPoolExecutor(max(1, min(MOST_AT_ONCE, len(os.sched_getaffinity(0)))))
+        self._pool = CompilerPool(max(1, min(MOST_AT_ONCE, len(os.sched_getaffinity(0)))))
         self._made: dict[tuple[str, str], Future[CompiledLibrary]] = {}
         used = self.levels[0]
         for part, link in zip(self.whole.parts, self.whole.links, strict=True):
@@ -75,7 +76,7 @@ class Compilations:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._pool.shutdown(wait=True, cancel_futures=kind is not None)
+        self._pool.__exit__(kind, error, trace)
 
     def also(self, make: Callable[..., object], *arguments: Any, **named: Any) -> Future[object]:
         """Something else to compile, after what was asked for before; its errors are told to who waits."""

@@ -73,14 +73,23 @@ class Client(Protocol):
     async def close(self) -> None: ...
 
 
+def address(url: str, usual: int) -> tuple[str, int]:
+    """Host and port of HOST[:PORT] or a URL. Raises AscendError E10001."""
+    try:
+        parts = urlsplit(url if "//" in url else f"//{url}")
+        host, port = parts.hostname, parts.port
+    except ValueError:  # of a port, or of brackets around a host
+        host, port = None, None
+    if not host:
+        raise AscendError("E10001", url, "-u", "It is HOST:PORT, as localhost:8000.")
+    return host, port or usual
+
+
 class HttpClient:
     """HTTP/1.1 with binary tensors; a connection is kept open."""
 
     def __init__(self, url: str, model: str, version: str = "") -> None:
-        parts = urlsplit(url if "//" in url else f"//{url}")
-        if not parts.hostname:
-            raise AscendError("E10001", url, "-u", "It is HOST:PORT.")
-        self._host, self._port = parts.hostname, parts.port or 8000
+        self._host, self._port = address(url, 8000)
         self._base = f"/v2/models/{quote(model)}" + (f"/versions/{quote(version)}" if version else "")
         self._request = b""
 
@@ -172,6 +181,7 @@ class GrpcClient:
 
         from ascend_ep.serving.protocol import messages
 
+        address(url, 8001)
         self._grpc, self._messages = grpc, messages
         self._url, self._model, self._version = url, model, version
         self._request = b""
