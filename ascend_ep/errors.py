@@ -209,6 +209,10 @@ CODES: dict[str, Code] = {
         "The quantised model doesn't reach the accuracy, even with %s of its layers in float.",
         "Ask for less, with --accuracy or in metric_eval.",
     ),
+    "E41025": Code(
+        "onnxruntime, which computes a part of the model, ends the process on sample inputs: %s.",
+        "Describe the operators with --custom_op_info, so that they are native, or report it to onnxruntime.",
+    ),
     # --- ours: bundle and runtime (native status codes) ------------------------------------------
     "E40001": Code("%s", "Check the names, shapes and types of the arguments."),
     "E40002": Code("%s", "Check the path and its permissions."),
