@@ -442,16 +442,24 @@ NATIVE_CODES: dict[int, str] = {n: f"E400{n:02d}" for n in range(1, 15)}
 MAX_ARGUMENT = 1000
 
 
-#: What a terminal would obey instead of show.
-_CONTROLS = {c: f"\\x{c:02x}" for c in (*range(0x20), *range(0x7F, 0xA0)) if chr(c) not in "\n\t"}
-
-
-def _printed(text: str) -> str:
-    return text.translate(_CONTROLS)
+#: What a terminal would obey instead of show: controls, ends of lines, and what turns the direction of text.
+_CONTROLS = (
+    *range(0x20),
+    *range(0x7F, 0xA0),
+    0x61C,
+    0x200E,
+    0x200F,
+    *range(0x2028, 0x202F),
+    *range(0x2066, 0x206A),
+)
+_BY_NUMBER = {c: f"\\x{c:02x}" if c < 0x100 else f"\\u{c:04x}" for c in _CONTROLS}
+_IN_A_LINE = _BY_NUMBER | {ord("\n"): "\\n", ord("\t"): "\\t"}
+_IN_LINES = {c: text for c, text in _BY_NUMBER.items() if chr(c) not in "\n\t"}
 
 
 def _shown(argument: object) -> str:
-    text = _printed(str(argument))
+    """One argument, in one line."""
+    text = str(argument).translate(_IN_A_LINE)
     return text if len(text) <= MAX_ARGUMENT else text[:MAX_ARGUMENT] + "..."
 
 
@@ -474,8 +482,9 @@ class AscendError(Exception):
     (name and operator of each node that it is about, where there may be several).
 
     Arguments beyond those of the code's template are the first details: what atc's sentence has no place for.
-    Control characters of arguments, places and details are shown by number, and what exceeds MAX_ARGUMENT
-    characters of an argument is cut: names in files are attackers' text.
+    Control characters and ends of lines of arguments and places are shown by number, and what exceeds
+    MAX_ARGUMENT characters of an argument is cut: names in files are attackers' text. A detail may have
+    lines, which are all indented.
     """
 
     def __new__(cls, code: str, *args: object, **named: Any) -> Self:
@@ -503,16 +512,16 @@ class AscendError(Exception):
         self.code = code
         taken = entry.template.count("%s")
         self.text = _ended_once(entry.template % tuple(map(_shown, args[:taken])))
-        self.where = _printed(where)
+        self.where = where.translate(_IN_A_LINE)
         self.fix = entry.fix if fix is None else fix
         self.nodes = tuple(nodes)
-        self.details = (*map(_shown, args[taken:]), *map(_printed, details))
+        self.details = (*map(_shown, args[taken:]), *(d.translate(_IN_LINES) for d in details))
         super().__init__(str(self))
 
     def __str__(self) -> str:
         lines = [
             f"{self.code}{' ' + self.where if self.where else ''}: {self.text}",
-            *("    " + d for d in self.details),
+            *("    " + line for d in self.details for line in d.split("\n")),
         ]
         if self.fix:
             lines.append(f"   fix: {self.fix}")
@@ -528,7 +537,7 @@ class AscendError(Exception):
     @property
     def line(self) -> str:
         """Code, sentence and details, for a table or a log."""
-        return f"{self.code}: {' '.join([self.text, *self.details])}"
+        return f"{self.code}: {' '.join([self.text, *self.details])}".replace("\n", " ")
 
 
 def _unpickled(code: str, state: dict[str, Any], kind: type[AscendError] | None = None) -> AscendError:
