@@ -78,7 +78,7 @@ def lower_hardmax(node: NodeView, b: PlanBuilder) -> None:
 def _not_empty(b: PlanBuilder, x: Ref, axis: int) -> Ref:
     """x, with one zero more along an axis that turns out to have no element."""
     size = x.dims[axis]
-    if bounds(size)[0] > 0:
+    if (bounds(size)[0] or 0) > 0:
         return x
     padded = b.temp(x.dtype, [*x.dims[:axis], max_(size, 1), *x.dims[axis + 1 :]])
     after: list[Dim] = [0] * x.rank
