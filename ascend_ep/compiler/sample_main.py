@@ -13,7 +13,7 @@ import warnings
 
 from ascend_ep.errors import AscendError
 
-from .sample_process import Answer, Array, Job, receive, send
+from .sample_process import Answer, Array, Job
 
 #: Seconds that it waits for another job.
 IDLE_SECONDS = 10.0
@@ -26,10 +26,10 @@ def main() -> None:
     jobs = _Unbuffered()
     while select.select([jobs], [], [], IDLE_SECONDS)[0]:
         try:
-            job: Job = receive(jobs)
+            job = Job.receive(jobs)
         except EOFError:
             return
-        send(answers, _answer(job))
+        _answer(job).send(answers)
 
 
 class _Unbuffered:
@@ -38,7 +38,14 @@ class _Unbuffered:
     def fileno(self) -> int:
         return 0
 
-    def read(self, size: int) -> bytes:
+    def readline(self) -> bytes:
+        """One line, byte by byte; less where there is no more."""
+        line = b""
+        while not line.endswith(b"\n") and (byte := os.read(0, 1)):
+            line += byte
+        return line
+
+    def read(self, size: int, /) -> bytes:
         """All of the bytes; fewer where there are no more."""
         parts: list[bytes] = []
         while size and (part := os.read(0, min(size, 1 << 20))):
@@ -58,7 +65,7 @@ def _answer(job: Job) -> Answer:
             failure = error
         except Exception as error:
             failure = AscendError("E40012", repr(error))
-    return results, [str(w.message) for w in told if w.category is RuntimeWarning], failure
+    return Answer(results, [str(w.message) for w in told if w.category is RuntimeWarning], failure)
 
 
 if __name__ == "__main__":

@@ -1,34 +1,41 @@
 """Sample runs in a process of their own: of bundles whose host partitions onnxruntime runs, which may crash.
 
-Jobs and answers are pickles with their length before them, between this process and one that it started from
-the same files (sample_main.py).
+Jobs and answers go through pipes: a line of JSON, then the bytes of arrays and of the bundle.
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import json
 import os
-import pickle
 import signal
-import struct
 import subprocess
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
-from ascend_ep.errors import AscendError
+from ascend_ep.element_types import number_of, numpy_dtype
+from ascend_ep.errors import AscendError, restored
 from ascend_ep.runtime.session import InferenceSession
 
 Array = NDArray[Any]
 
 _MODULE = "ascend_ep.compiler.sample_main"
-_LENGTH = struct.Struct("<Q")
+
+
+class Pipe(Protocol):
+    """What is read from."""
+
+    def read(self, size: int, /) -> bytes: ...
+
+    def readline(self) -> bytes: ...
 
 
 @dataclass(frozen=True)
@@ -45,6 +52,43 @@ class Job:
         session = InferenceSession(self.bundle, providers=[("AscendEP", dict(self.options))])
         session.bundle.insists = True
         return session.run(self.outputs, self.inputs) if self.outputs else []
+
+    def send(self, pipe: IO[bytes]) -> None:
+        """Raises BrokenPipeError."""
+        bundle = [] if isinstance(self.bundle, Path) else [self.bundle]
+        head = {
+            "path": "" if bundle else str(self.bundle),
+            "options": dict(self.options),
+            "outputs": list(self.outputs),
+        }
+        _send(pipe, head | {"inputs": list(self.inputs)}, list(self.inputs.values()), bundle)
+
+    @classmethod
+    def receive(cls, pipe: Pipe) -> Job:
+        """Raises EOFError."""
+        head, arrays, rest = _receive(pipe)
+        bundle = Path(head["path"]) if head["path"] else rest[0]
+        return cls(bundle, head["options"], dict(zip(head["inputs"], arrays, strict=True)), head["outputs"])
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The outputs, the warnings, and the error if there is one."""
+
+    outputs: Sequence[Array]
+    told: Sequence[str]
+    failure: AscendError | None
+
+    def send(self, pipe: IO[bytes]) -> None:
+        state = None if self.failure is None else vars(self.failure)
+        _send(pipe, {"told": list(self.told), "failure": state}, self.outputs, [])
+
+    @classmethod
+    def receive(cls, pipe: Pipe) -> Answer:
+        """Raises EOFError."""
+        head, arrays, _ = _receive(pipe)
+        state = head["failure"]
+        return cls(arrays, head["told"], state and restored(state["code"], state))
 
 
 class Ended(Exception):
@@ -66,15 +110,11 @@ def run_apart(job: Job) -> list[Array]:
         process = _Process()
         answer = process.ask(job)
     idle.append(process)
-    results, told, failure = answer
-    for text in told:
+    for text in answer.told:
         warnings.warn(text, RuntimeWarning, stacklevel=2)
-    if failure is not None:
-        raise failure
-    return results
-
-
-Answer = tuple[list[Array], list[str], AscendError | None]
+    if answer.failure is not None:
+        raise answer.failure
+    return list(answer.outputs)
 
 
 class _Gone(Exception):
@@ -108,8 +148,8 @@ class _Process:
             if self._process.poll() is not None:
                 raise _Gone
             try:
-                send(self._process.stdin, job)
-                answer: Answer = receive(self._process.stdout)
+                job.send(self._process.stdin)
+                answer = Answer.receive(self._process.stdout)
             except (EOFError, BrokenPipeError):
                 raise self._end() from None
         except BaseException:
@@ -154,20 +194,34 @@ atexit.register(close_idle)
 os.register_at_fork(after_in_child=_leave_to_parent)
 
 
-def send(pipe: BinaryIO | Any, what: object) -> None:
-    body = pickle.dumps(what, pickle.HIGHEST_PROTOCOL)
-    pipe.write(_LENGTH.pack(len(body)))
-    pipe.write(body)
+def _send(pipe: IO[bytes], head: dict[str, Any], arrays: Sequence[Array], more: Sequence[bytes]) -> None:
+    kinds = [[number_of(a.dtype), list(a.shape)] for a in arrays]
+    bodies: list[bytes | memoryview] = [
+        *(np.ascontiguousarray(a).reshape(-1).view(np.uint8).data for a in arrays),
+        *more,
+    ]
+    sizes = [len(body) for body in bodies]
+    pipe.write(json.dumps(head | {"arrays": kinds, "sizes": sizes}).encode() + b"\n")
+    for body in bodies:
+        pipe.write(body)
     pipe.flush()
 
 
-def receive(pipe: BinaryIO | Any) -> Any:
-    """Raises EOFError."""
-    return pickle.loads(_read(pipe, *_LENGTH.unpack(_read(pipe, _LENGTH.size))))
+def _receive(pipe: Pipe) -> tuple[dict[str, Any], list[Array], list[bytes]]:
+    line = pipe.readline()
+    if not line.endswith(b"\n"):
+        raise EOFError
+    head = json.loads(line)
+    bodies = [_read(pipe, size) for size in head["sizes"]]
+    arrays = [
+        np.frombuffer(body, numpy_dtype(kind)).reshape(shape)
+        for body, (kind, shape) in zip(bodies, head["arrays"], strict=False)
+    ]
+    return head, arrays, bodies[len(arrays) :]
 
 
-def _read(pipe: BinaryIO | Any, size: int) -> bytes:
-    body: bytes = pipe.read(size)
+def _read(pipe: Pipe, size: int) -> bytes:
+    body = pipe.read(size)
     if len(body) < size:
         raise EOFError
     return body
