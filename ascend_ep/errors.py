@@ -432,6 +432,7 @@ CODES: dict[str, Code] = {
     "E50051": Code("The native code of [%s] isn't running: %s.", "Try again later."),
     "E50052": Code("[%s] can't be read: %s.", "Give the server's user the right to read it."),
     "E50053": Code("There is no whole profile of the request: %s.", "The server's log has more."),
+    "E50054": Code("The server can't start a thread.", "Raise its limits of processes and of memory."),
     "E50060": Code("Argument [%s] of the deployment is refused: %s.", "See ascend_ep.serving.ray.app."),
 }
 
@@ -528,11 +529,11 @@ class AscendError(Exception):
         return "\n".join(lines)
 
     def __reduce__(self) -> Any:
-        return _unpickled, (self.code, self.__dict__.copy())
+        return restored, (self.code, self.__dict__.copy())
 
     def apart(self) -> AscendError:
         """The same without what else its code means: for callers that take these for their own."""
-        return _unpickled(self.code, self.__dict__.copy(), AscendError)
+        return restored(self.code, self.__dict__.copy(), AscendError)
 
     @property
     def line(self) -> str:
@@ -540,12 +541,17 @@ class AscendError(Exception):
         return f"{self.code}: {' '.join([self.text, *self.details])}".replace("\n", " ")
 
 
-def _unpickled(code: str, state: dict[str, Any], kind: type[AscendError] | None = None) -> AscendError:
+def restored(code: str, state: dict[str, Any], kind: type[AscendError] | None = None) -> AscendError:
     """An error as it was, of the class that its code means, or of `kind`."""
     error = AscendError.__new__(AscendError, code, state["text"]) if kind is None else Exception.__new__(kind)
     error.__dict__.update(state)
     error.args = (str(error),)
     return error
+
+
+def is_thread_refused(failure: BaseException) -> bool:
+    """Whether Python couldn't start a thread: by the limits of the system."""
+    return isinstance(failure, RuntimeError) and str(failure) == "can't start new thread"
 
 
 def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:
