@@ -1,0 +1,379 @@
+/* Decisions on plans, frames, models and files as no writer makes them, and as no file of a reasonable size holds
+ * them: made in memory, of the records themselves. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "model.h"
+#include "rows.h"
+#include "sha256.h"
+
+static asc_status status;
+
+static asc_table table(const void *data, uint64_t count) {
+    return (asc_table){.data = data, .count = count};
+}
+
+/* ---- plans ----------------------------------------------------------------------------------- */
+
+typedef struct crafted {
+    asc_plan_header header;
+    asc_section section;
+    uint8_t bytes[1 << 20];
+} crafted;
+
+/* A plan of one section of `size` bytes, from where the format puts it. */
+static int32_t parse(uint32_t kind, uint32_t stride, uint64_t count, uint64_t size) {
+    static crafted plan;
+    asc_plan parsed;
+    uint64_t at = asc_align_up(sizeof plan.header + sizeof plan.section, ASC_ALIGN);
+    plan.header = (asc_plan_header){.magic = ASC_PLAN_MAGIC, .version = 1, .min_reader = 1, .n_sections = 1};
+    plan.header.version = ASC_PLAN_VERSION;
+    plan.header.header_bytes = sizeof plan.header;
+    plan.header.plan_bytes = at + size;
+    plan.section = (asc_section){.kind = kind, .stride = stride, .offset = at, .count = count};
+    int32_t code = asc_plan_parse(&parsed, (const uint8_t *)&plan, at + size, &status);
+    if (code == ASC_OK) asc_plan_free(&parsed);
+    return code;
+}
+
+static void test_sections(void) {
+    asc_plan plan;
+    uint8_t head[3] = {0};
+    CHECK(asc_plan_parse(&plan, head, sizeof head, &status) == ASC_E_FORMAT);
+    const uint32_t wide = sizeof(asc_symbol) + 4;
+    CHECK(parse(ASC_SEC_SYMBOLS, sizeof(asc_symbol), 1, sizeof(asc_symbol)) == ASC_OK);
+    CHECK(parse(ASC_SEC_SYMBOLS, wide, 0, 0) == ASC_OK);
+    CHECK(parse(ASC_SEC_SYMBOLS, wide, 2, 2 * wide) == ASC_OK);
+    CHECK(parse(ASC_SEC_SYMBOLS, 0, 1, 8) == ASC_E_FORMAT);
+    CHECK(parse(ASC_SEC_SYMBOLS, 8192, 1, 8192) == ASC_E_FORMAT);
+    CHECK(parse(ASC_SEC_SYMBOLS, 8192, 0, 0) == ASC_E_FORMAT);
+    const uint64_t many = ASC_MAX_META + 1;
+    CHECK(parse(ASC_SEC_META, sizeof(asc_meta), many, many * sizeof(asc_meta)) == ASC_E_FORMAT);
+    CHECK(strstr(status.text, "at most") != NULL);
+    asc_blame(NULL, &plan, 0); /* nothing to write to */
+}
+
+static void test_strings(void) {
+    const char text[] = {0, 'a', 0, (char)0xC3, (char)0xA9, 0};
+    asc_plan plan = {0};
+    plan.tables[ASC_SEC_STRINGS] = table(text, 0);
+    CHECK(asc_verify_names(&plan, &status) == ASC_E_FORMAT);
+    plan.tables[ASC_SEC_STRINGS] = table(text, (uint64_t)UINT32_MAX + 1);
+    CHECK(asc_verify_names(&plan, &status) == ASC_E_FORMAT);
+    plan.tables[ASC_SEC_STRINGS] = table(text + 1, 2);
+    CHECK(asc_verify_names(&plan, &status) == ASC_E_FORMAT);
+    plan.tables[ASC_SEC_STRINGS] = table(text, 2);
+    CHECK(asc_verify_names(&plan, &status) == ASC_E_FORMAT);
+    plan.tables[ASC_SEC_STRINGS] = table(text, sizeof text);
+    CHECK(asc_verify_names(&plan, &status) == ASC_OK);
+    asc_symbol symbol = {.name = 4}; /* in the middle of a character */
+    plan.tables[ASC_SEC_SYMBOLS] = table(&symbol, 1);
+    CHECK(asc_verify_names(&plan, &status) == ASC_E_FORMAT);
+    symbol.name = sizeof text;
+    CHECK(asc_verify_names(&plan, &status) == ASC_E_FORMAT);
+}
+
+static void test_names_of_weight_files(void) {
+    const char *const names[] = {".", "..", "a/..", "./a", "a//b", "a/", "/a", "a\\b"};
+    asc_weight weight = {0};
+    asc_weight_file file = {.name = 0, .n_weights = 1, .bytes = 1};
+    asc_plan plan = {0};
+    plan.tables[ASC_SEC_WEIGHTS] = table(&weight, 1);
+    plan.tables[ASC_SEC_WEIGHT_FILES] = table(&file, 1);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        plan.tables[ASC_SEC_STRINGS] = table(names[i], strlen(names[i]) + 1);
+        CHECK(asc_verify_weight_files(&plan, &status) == ASC_E_FORMAT);
+    }
+    const char *const good[] = {".a", "..a", "a/.b", "a"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        plan.tables[ASC_SEC_STRINGS] = table(good[i], strlen(good[i]) + 1);
+        CHECK(asc_verify_weight_files(&plan, &status) == ASC_OK);
+    }
+}
+
+/* ---- frames ---------------------------------------------------------------------------------- */
+
+static void test_frames(void) {
+    struct {
+        asc_om_header header;
+        asc_om_table table;
+        asc_om_entry entries[ASC_MAX_PARTS];
+    } good = {0}, file;
+    memcpy(&good.header.magic, "IMOD", 4);
+    memcpy(good.header.name, "ascend-ep", 9);
+    good.header.header_bytes = sizeof good.header;
+    good.header.version = ASC_OM_VERSION;
+    good.header.model_num = 1;
+    good.header.platform_type = ASC_OM_PLATFORM_TYPE;
+    good.table.count = 1;
+    good.entries[0] = (asc_om_entry){.type = ASC_OM_TYPE_PLAN, .mem_size = 64};
+    uint64_t table_end = sizeof good.header + sizeof good.table + sizeof *good.entries;
+    uint64_t at = asc_align_up(table_end, ASC_ALIGN), size = at + 64;
+    good.entries[0].mem_offset = at - table_end;
+    asc_frame frame;
+#define PARSED(bytes)                                             \
+    (file.header.model_length = (bytes) - sizeof file.header,     \
+     file.header.length_low = (uint32_t)file.header.model_length, \
+     asc_frame_parse(&frame, (const uint8_t *)&file, bytes, &status))
+    file = good;
+    CHECK(PARSED(size) == ASC_OK);
+    CHECK(PARSED(table_end - 1) == ASC_E_FORMAT); /* the table itself is cut */
+    CHECK(PARSED(table_end) == ASC_E_FORMAT);     /* what it names lies behind the end */
+    CHECK(PARSED(at) == ASC_E_FORMAT);
+    memset(file.header.name + 9, 'x', sizeof file.header.name - 9); /* no NUL */
+    CHECK(PARSED(size) == ASC_E_FORMAT);
+    file = good;
+    memset(file.header.platform_version, 'x', sizeof file.header.platform_version);
+    CHECK(PARSED(size) == ASC_E_FORMAT);
+    for (uint32_t n = 0; n <= ASC_MAX_PARTS + 1; n += ASC_MAX_PARTS + 1) {
+        file = good;
+        file.table.count = n;
+        CHECK(PARSED(size) == ASC_E_FORMAT);
+    }
+    file = good;
+    file.entries[0].pad = 1;
+    CHECK(PARSED(size) == ASC_E_FORMAT);
+}
+
+/* ---- graphs ---------------------------------------------------------------------------------- */
+
+static void test_boundaries_of_partitions(void) {
+    asc_partition partitions[4] = {{.kind = ASC_PARTITION_HOST, .first_output = 5, .n_outputs = 1}};
+    asc_plan plan = {0};
+    uint32_t index = 0;
+    plan.tables[ASC_SEC_PARTITIONS] = table(partitions, 1);
+    plan.tables[ASC_SEC_INDICES] = table(&index, 1);
+    CHECK(asc_verify_ranges(&plan, &status) == ASC_E_FORMAT);
+    partitions[0] = (asc_partition){.kind = ASC_PARTITION_HOST, .first_input = 5, .n_inputs = 1};
+    CHECK(asc_verify_ranges(&plan, &status) == ASC_E_FORMAT);
+    partitions[0] = (asc_partition){.kind = ASC_PARTITION_HOST};
+    CHECK(asc_verify_ranges(&plan, &status) == ASC_OK);
+    for (int i = 0; i < 4; i++) partitions[i] = (asc_partition){.kind = ASC_PARTITION_HOST, .n_inputs = 1u << 17};
+    plan.tables[ASC_SEC_PARTITIONS] = table(partitions, 4);
+    plan.tables[ASC_SEC_INDICES] = table(&index, ASC_MAX_INDICES); /* nobody looks at them yet */
+    CHECK(asc_verify_ranges(&plan, &status) == ASC_E_FORMAT);
+}
+
+static int32_t verified(asc_plan *plan) {
+    int32_t code = asc_verify_insns(plan, 0, &status);
+    free(plan->rows);
+    plan->rows = NULL;
+    return code;
+}
+
+static void test_totals_of_instructions(void) {
+    asc_insn insn = {.native = ASC_NONE};
+    asc_partition partition = {.n_insns = 1};
+    asc_attr_record records[2] = {{.kind = ASC_ATTR_INTS, .count = ASC_MAX_TOTAL_INTS},
+                                  {.kind = ASC_ATTR_INTS, .count = 1}};
+    asc_dim dim = {0};
+    uint32_t *indices = calloc(ASC_MAX_TOTAL_INTS + 1, sizeof *indices);
+    asc_plan plan = {0};
+    plan.tables[ASC_SEC_PARTITIONS] = table(&partition, 1);
+    plan.tables[ASC_SEC_INSNS] = table(&insn, 1);
+    plan.tables[ASC_SEC_DIMS] = table(&dim, 1);
+    plan.tables[ASC_SEC_INDICES] = table(indices, ASC_MAX_TOTAL_INTS + 1);
+    plan.tables[ASC_SEC_ATTRS] = table(records, 2);
+    insn.n_ints = ASC_MAX_TOTAL_INTS + 1;
+    CHECK(verified(&plan) == ASC_E_FORMAT && strstr(status.text, "takes"));
+    insn.n_ints = 0, insn.n_floats = ASC_MAX_FLOATS + 1;
+    CHECK(verified(&plan) == ASC_E_FORMAT && strstr(status.text, "takes"));
+    insn.n_floats = 0, insn.n_attrs = ASC_MAX_ATTRS + 1;
+    CHECK(verified(&plan) == ASC_E_FORMAT && strstr(status.text, "takes"));
+    insn.n_attrs = 2; /* together one more than there may be */
+    CHECK(verified(&plan) == ASC_E_FORMAT && strstr(status.text, "attribute values"));
+    records[0].count = 1, records[1].first = ASC_MAX_TOTAL_INTS + 1;
+    CHECK(verified(&plan) == ASC_E_FORMAT && strstr(status.text, "outside"));
+    insn.n_attrs = 0, insn.n_in = ASC_MAX_OPERANDS + 1;
+    CHECK(verified(&plan) == ASC_E_FORMAT && strstr(status.text, "takes"));
+    free(indices);
+}
+
+static void test_sizes_of_weights(void) {
+    const asc_value value = {.dtype = ASC_FLOAT32, .rank = 2, .layout = ASC_LAYOUT_PLAIN};
+    uint64_t bytes;
+    CHECK(asc_weight_bytes(&value, (const int64_t[]){2, 3}, &bytes) && bytes == 24);
+    CHECK(!asc_weight_bytes(&value, (const int64_t[]){INT64_MAX, 2}, &bytes));
+    CHECK(!asc_weight_bytes(&value, (const int64_t[]){-1, 2}, &bytes));
+    CHECK(!asc_weight_bytes(&value, (const int64_t[]){2, -1}, &bytes));
+}
+
+static void test_empty_weights_without_a_part(void) {
+    asc_weight weights[2] = {{0}, {0}};
+    const asc_frame frame = {0};
+    const uint8_t file[1] = {0};
+    asc_plan plan = {0};
+    plan.tables[ASC_SEC_WEIGHTS] = table(weights, 2);
+    CHECK(asc_verify_segments(&plan, &frame, file, &status) == ASC_OK);
+    weights[1].bytes = 1;
+    CHECK(asc_verify_segments(&plan, &frame, file, &status) == ASC_E_FORMAT);
+}
+
+/* ---- models ---------------------------------------------------------------------------------- */
+
+static int32_t logged;
+static void count_log(void *user, int32_t level, const char *text) {
+    (void)user, (void)level, (void)text;
+    logged++;
+}
+
+static void test_partitions_and_libraries(void) {
+    asc_insn insns[3] = {{.native = ASC_NONE}, {.native = 0}, {.native = 1}};
+    asc_partition partitions[3] = {{.first_insn = 0, .n_insns = 3, .fallback = 2},
+                                   {.n_insns = 1, .fallback = 2},
+                                   {.kind = ASC_PARTITION_FALLBACK}};
+    asc_native natives[2] = {0};
+    asc_library libraries[2] = {0};
+    asc_model model = {.libraries = libraries};
+    model.plan.tables[ASC_SEC_INSNS] = table(insns, 3);
+    model.plan.tables[ASC_SEC_PARTITIONS] = table(partitions, 3);
+    model.plan.tables[ASC_SEC_NATIVE] = table(natives, 2);
+    CHECK(asc_model_partition_in_use(&model, 0) == 2); /* the first is missing */
+    libraries[0].handle = &model;
+    CHECK(asc_model_partition_in_use(&model, 0) == 2); /* the second is */
+    libraries[1].handle = &model;
+    CHECK(asc_model_partition_in_use(&model, 0) == 0);
+    CHECK(asc_model_partition_in_use(&model, 1) == 1); /* calls no library */
+    CHECK(asc_model_partition_in_use(&model, 2) == 2);
+    CHECK(asc_model_partition_in_use(&model, 3) == ASC_NONE);
+    asc_model_log(&model, 2, "nobody listens");
+    model.log = count_log;
+    asc_model_log(&model, 2, "somebody does");
+    CHECK(logged == 1);
+}
+
+static void test_names_of_inputs(void) {
+    const char strings[] = "\0x\0n";
+    asc_dim dims[4] = {{.op = ASC_DIM_SYMBOL},
+                       {.op = ASC_DIM_CONST, .value = 0},
+                       {.op = ASC_DIM_FLOORDIV, .a = 0, .b = 1},
+                       {.op = ASC_DIM_CONST, .value = 4}};
+    uint32_t indices[3] = {0, 2, 3};
+    asc_symbol symbol = {.name = 3, .min = 0, .max = 100};
+    asc_edge edges[2] = {{.name = 1, .rank = 3, .role = ASC_EDGE_INPUT}, {.role = ASC_EDGE_OUTPUT}};
+    asc_model model = {0};
+    model.plan.tables[ASC_SEC_STRINGS] = table(strings, sizeof strings);
+    model.plan.tables[ASC_SEC_DIMS] = table(dims, 4);
+    model.plan.tables[ASC_SEC_INDICES] = table(indices, 3);
+    model.plan.tables[ASC_SEC_SYMBOLS] = table(&symbol, 1);
+    model.plan.tables[ASC_SEC_EDGES] = table(edges, 2);
+    asc_tensor x = {.rank = 3, .dims = {2, 9, 5}};
+    CHECK(asc_model_names_hold(&model, &x, 1, &status)); /* a quotient by zero has no size to hold */
+    CHECK(asc_model_names_hold(&model, &x, 0, &status)); /* fewer inputs than the model's, and more */
+    CHECK(asc_model_names_hold(&model, &x, 2, &status));
+    x.rank = 2;
+    CHECK(asc_model_names_hold(&model, &x, 1, &status));
+    x.rank = 3;
+    dims[1].value = 1;
+    CHECK(!asc_model_names_hold(&model, &x, 1, &status));
+    x.dims[1] = 2;
+    CHECK(asc_model_names_hold(&model, &x, 1, &status));
+}
+
+static void test_weights_of_no_file(void) {
+    static uint8_t bytes[128];
+    asc_weight weights[2] = {{.offset = 0, .bytes = 4}, {.offset = 64, .bytes = 4}};
+    asc_model model = {0};
+    CHECK(asc_model_verify_weights(&model, &status) == ASC_OK); /* neither weights nor a place for them */
+    model.region.bytes = bytes;
+    model.frame = (asc_frame){.n_parts = 1, .parts = {{ASC_PART_WEIGHTS, 0, 68}}};
+    model.plan.tables[ASC_SEC_WEIGHTS] = table(weights, 2);
+    for (int i = 0; i < 2; i++) asc_sha256(bytes, 4, weights[i].sha256);
+    CHECK(asc_model_verify_weights(&model, &status) == ASC_OK);
+    bytes[10] = 1; /* between them */
+    CHECK(asc_model_verify_weights(&model, &status) == ASC_E_CHECKSUM);
+    bytes[10] = 0, bytes[65] = 1;
+    CHECK(asc_model_verify_weights(&model, &status) == ASC_E_CHECKSUM);
+}
+
+/* ---- what is mapped -------------------------------------------------------------------------- */
+
+static void test_files_that_are_watched(void) {
+    char path[] = "/tmp/asc_crafted_XXXXXX";
+    int fd = mkstemp(path);
+    asc_watched seen, other;
+    CHECK(fd >= 0 && write(fd, "12", 2) == 2 && asc_watch(&seen, fd) && asc_unchanged(&seen, fd, NULL));
+    CHECK(!asc_watch(&other, -1));
+    other = seen, other.inode++, other.bytes++;
+    CHECK(asc_unchanged(&other, fd, NULL)); /* another file in its place */
+    other = seen, other.device++, other.bytes++;
+    CHECK(asc_unchanged(&other, fd, NULL));
+    other = seen, other.bytes++;
+    CHECK(!asc_unchanged(&other, fd, NULL));
+    other = seen, other.modified++;
+    CHECK(!asc_unchanged(&other, fd, NULL));
+
+    asc_weight_file file = {.name = 0};
+    asc_guard guard = {0};
+    asc_model model = {0};
+    int folder = open("/tmp", O_PATH | O_DIRECTORY);
+    model.plan.tables[ASC_SEC_STRINGS] = table(path + 5, strlen(path + 5) + 1);
+    model.plan.tables[ASC_SEC_WEIGHT_FILES] = table(&file, 1);
+    model.outside = (asc_region){.watched = &seen, .n_watched = 1, .fd = folder, .guard = &guard};
+    CHECK(asc_files_unchanged(&model, &status) == ASC_OK);
+    atomic_store(&guard.lost, 1);
+    CHECK(asc_files_unchanged(&model, &status) == ASC_E_CHANGED);
+    atomic_store(&guard.lost, 0);
+    CHECK(write(fd, "3", 1) == 1 && asc_files_unchanged(&model, &status) == ASC_E_CHANGED);
+    close(folder), close(fd), unlink(path);
+}
+
+static void test_memory_that_is_given_back(void) {
+    uint64_t page = asc_page_bytes();
+    uint8_t *at = mmap(NULL, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    asc_region region = {.bytes = at, .size = 4 * page};
+    memset(at, 1, 4 * page);
+    asc_region_drop(&region, at, page); /* nothing is mapped */
+    region.mapped = at + page, region.mapped_bytes = 2 * page;
+    asc_region_drop(&region, at, page);
+    asc_region_drop(&region, at + 3 * page, page);
+    CHECK(at[0] == 1 && at[page] == 1 && at[3 * page] == 1);
+    asc_region_drop(&region, at + 2 * page, 2 * page); /* more than is mapped */
+    CHECK(at[page] == 1 && at[2 * page] == 0 && at[3 * page] == 1);
+    munmap(at, 4 * page);
+}
+
+static volatile sig_atomic_t handled;
+static void note_signal(int number) {
+    handled = number;
+}
+
+/* A handler of before gets signals that no guard takes; one that was ignored stays so. */
+static void test_handlers_of_before(void) {
+    for (int ignored = 0; ignored < 2; ignored++) {
+        pid_t child = fork();
+        if (child == 0) {
+            static uint8_t bytes[16];
+            (void)signal(SIGBUS, ignored ? SIG_IGN : note_signal);
+            asc_guard_free(asc_guard_new(bytes, sizeof bytes));
+            raise(SIGBUS);
+            exit(handled == (ignored ? 0 : SIGBUS) ? 0 : 1); /* not _exit: what was counted is written */
+        }
+        int end = 0;
+        CHECK(waitpid(child, &end, 0) == child && WIFEXITED(end) && WEXITSTATUS(end) == 0);
+    }
+}
+
+int main(void) {
+    test_sections();
+    test_strings();
+    test_names_of_weight_files();
+    test_frames();
+    test_boundaries_of_partitions();
+    test_totals_of_instructions();
+    test_sizes_of_weights();
+    test_empty_weights_without_a_part();
+    test_partitions_and_libraries();
+    test_names_of_inputs();
+    test_weights_of_no_file();
+    test_files_that_are_watched();
+    test_memory_that_is_given_back();
+    test_handlers_of_before();
+    return check_failures();
+}
