@@ -1,7 +1,9 @@
 /* Decisions on plans, frames, models and files as no writer makes them, and as no file of a reasonable size holds
- * them: made in memory, of the records themselves. */
+ * them: made in memory, of the records themselves. Linked with --wrap for signal. */
 #include <fcntl.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -56,6 +58,8 @@ static void test_sections(void) {
     const uint64_t many = ASC_MAX_META + 1;
     CHECK(parse(ASC_SEC_META, sizeof(asc_meta), many, many * sizeof(asc_meta)) == ASC_E_FORMAT);
     CHECK(strstr(status.text, "at most") != NULL);
+    const uint64_t heads = sizeof(asc_plan_header) + sizeof(asc_section); /* the plan ends before the section begins */
+    CHECK(parse(ASC_SEC_SYMBOLS, sizeof(asc_symbol), 0, heads - asc_align_up(heads, ASC_ALIGN)) == ASC_E_FORMAT);
     asc_blame(NULL, &plan, 0); /* nothing to write to */
 }
 
@@ -139,6 +143,19 @@ static void test_frames(void) {
     file = good;
     file.entries[0].pad = 1;
     CHECK(PARSED(size) == ASC_E_FORMAT);
+    file = good;
+    file.entries[0].mem_size = 0;
+    CHECK(PARSED(at) == ASC_E_FORMAT);
+    file.entries[0].mem_size = 65;
+    CHECK(PARSED(size) == ASC_E_FORMAT);
+    file.entries[0].mem_offset++;
+    CHECK(PARSED(size) == ASC_E_FORMAT);
+    file = good, file.table.count = 2; /* the second would begin behind the end of the file */
+    file.entries[0].mem_offset =
+        asc_align_up(table_end + sizeof *file.entries, ASC_ALIGN) - table_end - sizeof *file.entries;
+    file.entries[0].mem_size = 65;
+    file.entries[1] = (asc_om_entry){.type = ASC_OM_TYPE_NATIVE, .mem_offset = 128, .mem_size = 1};
+    CHECK(PARSED(asc_align_up(table_end + sizeof *file.entries, ASC_ALIGN) + 65) == ASC_E_FORMAT);
 }
 
 /* ---- graphs ---------------------------------------------------------------------------------- */
@@ -202,6 +219,8 @@ static void test_sizes_of_weights(void) {
     CHECK(!asc_weight_bytes(&value, (const int64_t[]){INT64_MAX, 2}, &bytes));
     CHECK(!asc_weight_bytes(&value, (const int64_t[]){-1, 2}, &bytes));
     CHECK(!asc_weight_bytes(&value, (const int64_t[]){2, -1}, &bytes));
+    const asc_value packed = {.dtype = ASC_FLOAT32, .rank = 3, .layout = 1};
+    CHECK(packed.layout != ASC_LAYOUT_PLAIN && !asc_weight_bytes(&packed, (const int64_t[]){2, -1, -1}, &bytes));
 }
 
 static void test_empty_weights_without_a_part(void) {
@@ -276,6 +295,22 @@ static void test_names_of_inputs(void) {
     CHECK(asc_model_names_hold(&model, &x, 1, &status));
 }
 
+static void test_profiles_of_unknown_sizes(void) {
+    const char strings[] = "\0h\0w";
+    asc_symbol symbols[2] = {{.name = 1}, {.name = 3}};
+    asc_profile_size sizes[2] = {{.symbol = 0, .size = 4}, {.symbol = 1, .size = 5}};
+    asc_plan plan = {0};
+    plan.tables[ASC_SEC_STRINGS] = table(strings, sizeof strings);
+    plan.tables[ASC_SEC_SYMBOLS] = table(symbols, 2);
+    plan.tables[ASC_SEC_PROFILES] = table(sizes, 2);
+    int64_t given[2] = {3, 0};
+    uint8_t known[2] = {1, 0};
+    const asc_dims dims = {.symbols = given, .symbol_known = known};
+    CHECK(asc_check_profiles(&dims, &plan, &status) == ASC_E_SHAPE && strstr(status.text, "'h' = 3:"));
+    given[0] = 4;
+    CHECK(asc_check_profiles(&dims, &plan, &status) == ASC_OK);
+}
+
 static void test_weights_of_no_file(void) {
     static uint8_t bytes[128];
     asc_weight weights[2] = {{.offset = 0, .bytes = 4}, {.offset = 64, .bytes = 4}};
@@ -344,16 +379,45 @@ static void note_signal(int number) {
     handled = number;
 }
 
-/* A handler of before gets signals that no guard takes; one that was ignored stays so. */
+/* The handler of before is what ends the process. Here it comes back instead, so that what was counted is written. */
+static sigjmp_buf ended;
+static void come_back(int number) {
+    siglongjmp(ended, number);
+}
+
+void (*__real_signal(int number, void (*handler)(int)))(int);
+void (*__wrap_signal(int number, void (*handler)(int)))(int);
+void (*__wrap_signal(int number, void (*handler)(int)))(int) {
+    return __real_signal(number, handler == SIG_DFL ? come_back : handler);
+}
+
+/* Reads what a file no longer has, in memory that nobody guards. */
+static void fault(void) {
+    FILE *file = tmpfile();
+    volatile uint8_t *at = mmap(NULL, asc_page_bytes(), PROT_READ, MAP_PRIVATE, fileno(file), 0);
+    (void)*at;
+}
+
+typedef struct before {
+    void (*handler)(int);
+    int sent, ends; /* by a program, not by a page that is gone; whether the process would end */
+} before;
+
+/* A handler of before gets signals that no guard takes. One that was ignored stays so, but a page that is gone ends
+ * the process as if nobody had ever asked. */
 static void test_handlers_of_before(void) {
-    for (int ignored = 0; ignored < 2; ignored++) {
+    const before all[] = {{SIG_IGN, 1, 0}, {SIG_IGN, 0, 1}, {SIG_DFL, 1, 1}, {SIG_DFL, 0, 1}, {note_signal, 1, 0}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         pid_t child = fork();
         if (child == 0) {
             static uint8_t bytes[16];
-            (void)signal(SIGBUS, ignored ? SIG_IGN : note_signal);
+            (void)__real_signal(SIGBUS, all[i].handler);
             asc_guard_free(asc_guard_new(bytes, sizeof bytes));
-            raise(SIGBUS);
-            exit(handled == (ignored ? 0 : SIGBUS) ? 0 : 1); /* not _exit: what was counted is written */
+            int number = sigsetjmp(ended, 1);
+            if (!number && all[i].sent) raise(SIGBUS);
+            if (!number && !all[i].sent) fault();
+            int good = number == (all[i].ends ? SIGBUS : 0) && handled == (all[i].handler == note_signal ? SIGBUS : 0);
+            exit(!good); /* not _exit: what was counted is written */
         }
         int end = 0;
         CHECK(waitpid(child, &end, 0) == child && WIFEXITED(end) && WEXITSTATUS(end) == 0);
@@ -371,6 +435,7 @@ int main(void) {
     test_empty_weights_without_a_part();
     test_partitions_and_libraries();
     test_names_of_inputs();
+    test_profiles_of_unknown_sizes();
     test_weights_of_no_file();
     test_files_that_are_watched();
     test_memory_that_is_given_back();

@@ -1,5 +1,5 @@
 /* Files that change between two reads of one call, parts of weights in odd places, and memory that ends where it
- * rarely does. Linked with --wrap for pread, malloc and calloc. */
+ * rarely does. Linked with --wrap for pread, sysconf, malloc and calloc. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +20,13 @@ ssize_t __real_pread(int fd, void *to, size_t size, off_t from);
 void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t n, size_t size);
 ssize_t __wrap_pread(int fd, void *to, size_t size, off_t from);
+
+static long page_bytes; /* 0: the system's */
+long __real_sysconf(int name);
+long __wrap_sysconf(int name);
+long __wrap_sysconf(int name) {
+    return name == _SC_PAGESIZE && page_bytes ? page_bytes : __real_sysconf(name);
+}
 
 static int fails(void) {
     return countdown >= 0 && countdown-- == 0;
@@ -110,6 +117,10 @@ static void test_places_of_weights(void) {
     CHECK(load(0, 1) == ASC_OK);
     write_file(100, 200);
     CHECK(load(0, 0) == ASC_OK);
+    write_file(large, 0);
+    page_bytes = 1 << 16; /* as some systems have them: the weights are aligned to less */
+    CHECK(load(0, 0) == ASC_OK);
+    page_bytes = 0;
     for (long n = 0; n < 6; n++) { /* the guard, and what is watched: without them the weights are read */
         write_file(large, 0);
         countdown = n;
@@ -156,7 +167,23 @@ static void test_no_memory(void) {
     while (n < 64 && (countdown = 0, taken[n] = asc_guard_new(bytes, sizeof bytes)) != NULL) n++;
     countdown = -1; /* all that were made are taken by now */
     CHECK(n < 64);
+    asc_region region = {.fd = -1};
+    countdown = 0;
+    CHECK(asc_region_reserve(&region, 4096, 1, -1, &status) == ASC_E_MEMORY);
+    countdown = -1;
     for (int i = 0; i < n; i++) asc_guard_free(taken[i]);
+    struct {
+        asc_plan_header header;
+        asc_section section;
+        uint8_t rest[128];
+    } wide = {.header = {.magic = ASC_PLAN_MAGIC, .version = ASC_PLAN_VERSION, .min_reader = 1, .n_sections = 1}};
+    uint64_t at = asc_align_up(sizeof wide.header + sizeof wide.section, ASC_ALIGN), stride = sizeof(asc_symbol) + 4;
+    wide.header.header_bytes = sizeof wide.header;
+    wide.header.plan_bytes = at + stride;
+    wide.section = (asc_section){.kind = ASC_SEC_SYMBOLS, .stride = (uint32_t)stride, .offset = at, .count = 1};
+    asc_plan plan;
+    countdown = 0;
+    CHECK(asc_plan_parse(&plan, (const uint8_t *)&wide, at + stride, &status) == ASC_E_MEMORY);
     countdown = 0;
     CHECK(asc_image_new(4096, &status) == NULL && status.code == ASC_E_MEMORY);
     const asc_model model = {0};
