@@ -212,6 +212,40 @@ static void test_totals_of_instructions(void) {
     free(indices);
 }
 
+/* As many joins of 255 tensors as there may be operands over all, and one more. */
+static void test_total_of_operands(void) {
+    enum { EACH = ASC_MAX_OPERANDS, MOST = ASC_MAX_TOTAL_OPERANDS / EACH };
+    const char strings[] = "\0concat";
+    const asc_dim dim = {.op = ASC_DIM_CONST};
+    asc_insn *insns = calloc(MOST + 1, sizeof *insns);
+    asc_value *values = calloc(MOST + 2, sizeof *values);
+    uint32_t *indices = calloc((MOST + 1) * EACH, sizeof *indices);
+    asc_partition partition = {.n_values = MOST + 2};
+    asc_plan plan = {0};
+    for (uint32_t i = 0; i < MOST + 2; i++)
+        values[i] = (asc_value){.dtype = ASC_FLOAT32, .rank = 1, .kind = i ? ASC_VALUE_TEMP : ASC_VALUE_INPUT};
+    for (uint32_t i = 0; i <= MOST; i++) {
+        insns[i] = (asc_insn){.kernel = 1, .n_in = EACH - 1, .n_out = 1, .first_operand = i * EACH, .n_ints = 1};
+        insns[i].native = ASC_NONE;
+        indices[(i + 1) * EACH - 1] = i + 1;
+    }
+    plan.roots = calloc(MOST + 2, sizeof *plan.roots);
+    for (uint32_t i = 0; i < MOST + 2; i++) plan.roots[i] = i;
+    plan.tables[ASC_SEC_STRINGS] = table(strings, sizeof strings);
+    plan.tables[ASC_SEC_DIMS] = table(&dim, 1);
+    plan.tables[ASC_SEC_INSNS] = table(insns, MOST + 1);
+    plan.tables[ASC_SEC_VALUES] = table(values, MOST + 2);
+    plan.tables[ASC_SEC_INDICES] = table(indices, (MOST + 1) * EACH);
+    plan.tables[ASC_SEC_PARTITIONS] = table(&partition, 1);
+    partition.n_insns = MOST;
+    plan.tables[ASC_SEC_VALUES].count = MOST + 1;
+    CHECK(verified(&plan) == ASC_OK);
+    plan.tables[ASC_SEC_VALUES].count = MOST + 2;
+    partition.n_insns = MOST + 1;
+    CHECK(verified(&plan) == ASC_E_FORMAT && strstr(status.text, "more operands"));
+    free(plan.roots), free(insns), free(values), free(indices);
+}
+
 static void test_sizes_of_weights(void) {
     const asc_value value = {.dtype = ASC_FLOAT32, .rank = 2, .layout = ASC_LAYOUT_PLAIN};
     uint64_t bytes;
@@ -229,6 +263,11 @@ static void test_empty_weights_without_a_part(void) {
     const uint8_t file[1] = {0};
     asc_plan plan = {0};
     plan.tables[ASC_SEC_WEIGHTS] = table(weights, 2);
+    CHECK(asc_verify_segments(&plan, &frame, file, &status) == ASC_OK);
+    const asc_edge edge = {.dtype = ASC_FLOAT32, .rank = 1};
+    asc_sample sample = {.rank = 1}; /* of a tensor without elements */
+    plan.tables[ASC_SEC_EDGES] = table(&edge, 1);
+    plan.tables[ASC_SEC_SAMPLES] = table(&sample, 1);
     CHECK(asc_verify_segments(&plan, &frame, file, &status) == ASC_OK);
     weights[1].bytes = 1;
     CHECK(asc_verify_segments(&plan, &frame, file, &status) == ASC_E_FORMAT);
@@ -292,6 +331,11 @@ static void test_names_of_inputs(void) {
     dims[1].value = 1;
     CHECK(!asc_model_names_hold(&model, &x, 1, &status));
     x.dims[1] = 2;
+    CHECK(asc_model_names_hold(&model, &x, 1, &status));
+    const asc_constraint equal = {.left = 0, .right = 3};
+    model.plan.tables[ASC_SEC_CONSTRAINTS] = table(&equal, 1);
+    CHECK(!asc_model_names_hold(&model, &x, 1, &status));
+    x.dims[0] = x.dims[1] = 4;
     CHECK(asc_model_names_hold(&model, &x, 1, &status));
 }
 
@@ -431,6 +475,7 @@ int main(void) {
     test_frames();
     test_boundaries_of_partitions();
     test_totals_of_instructions();
+    test_total_of_operands();
     test_sizes_of_weights();
     test_empty_weights_without_a_part();
     test_partitions_and_libraries();
