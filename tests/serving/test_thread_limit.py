@@ -1,12 +1,17 @@
-"""Where the system lets no thread start, what needs one is refused with a code and no traceback."""
+"""Where the system has no thread or descriptor left, what needs one is refused with a code and no traceback."""
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import logging
+import os
+import socket
 
 import pytest
 
 from ascend_ep.cli.command import command
+from ascend_ep.serving.http.listener import settle
 from ascend_ep.serving.refusals import internal, status_of
 
 REFUSED = "can't start new thread"
@@ -28,3 +33,23 @@ def test_a_command_ends_with_a_code(capsys: pytest.CaptureFixture[str]) -> None:
 
     assert main([]) == 1
     assert capsys.readouterr().err.startswith("E40002: ascend-serve can't start a thread")
+
+
+def test_a_server_closes_without_a_descriptor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is closed when its start fails for that."""
+    with socket.socket() as one, socket.socket() as two:
+        for each in (one, two):
+            each.bind(("127.0.0.1", 0))
+            each.listen()
+        dup, left = os.dup, [None]
+
+        def last(number: int) -> int:
+            if not left:
+                raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+            left.pop()
+            return dup(number)
+
+        monkeypatch.setattr(os, "dup", last)
+        before = len(os.listdir("/proc/self/fd"))
+        asyncio.run(settle([one.fileno(), two.fileno()]))
+        assert len(os.listdir("/proc/self/fd")) == before
