@@ -1,4 +1,4 @@
-"""Where the system has no thread or descriptor left, what needs one is refused with a code and no traceback."""
+"""Without a thread or a descriptor left, what needs one is refused with a code and no traceback."""
 
 from __future__ import annotations
 
