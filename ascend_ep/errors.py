@@ -209,6 +209,10 @@ CODES: dict[str, Code] = {
         "The quantised model doesn't reach the accuracy, even with %s of its layers in float.",
         "Ask for less, with --accuracy or in metric_eval.",
     ),
+    "E41025": Code(
+        "onnxruntime, which computes a part of the model, ends the process on sample inputs: %s.",
+        "Describe the operators with --custom_op_info, so that they are native, or report it to onnxruntime.",
+    ),
     # --- ours: bundle and runtime (native status codes) ------------------------------------------
     "E40001": Code("%s", "Check the names, shapes and types of the arguments."),
     "E40002": Code("%s", "Check the path and its permissions."),
@@ -432,6 +436,7 @@ CODES: dict[str, Code] = {
     "E50051": Code("The native code of [%s] isn't running: %s.", "Try again later."),
     "E50052": Code("[%s] can't be read: %s.", "Give the server's user the right to read it."),
     "E50053": Code("There is no whole profile of the request: %s.", "The server's log has more."),
+    "E50054": Code("The server can't start a thread.", "Raise its limits of processes and of memory."),
     "E50060": Code("Argument [%s] of the deployment is refused: %s.", "See ascend_ep.serving.ray.app."),
 }
 
@@ -442,16 +447,24 @@ NATIVE_CODES: dict[int, str] = {n: f"E400{n:02d}" for n in range(1, 15)}
 MAX_ARGUMENT = 1000
 
 
-#: What a terminal would obey instead of show.
-_CONTROLS = {c: f"\\x{c:02x}" for c in (*range(0x20), *range(0x7F, 0xA0)) if chr(c) not in "\n\t"}
-
-
-def _printed(text: str) -> str:
-    return text.translate(_CONTROLS)
+#: What a terminal would obey instead of show: controls, ends of lines, and what turns the direction of text.
+_CONTROLS = (
+    *range(0x20),
+    *range(0x7F, 0xA0),
+    0x61C,
+    0x200E,
+    0x200F,
+    *range(0x2028, 0x202F),
+    *range(0x2066, 0x206A),
+)
+_BY_NUMBER = {c: f"\\x{c:02x}" if c < 0x100 else f"\\u{c:04x}" for c in _CONTROLS}
+_IN_A_LINE = _BY_NUMBER | {ord("\n"): "\\n", ord("\t"): "\\t"}
+_IN_LINES = {c: text for c, text in _BY_NUMBER.items() if chr(c) not in "\n\t"}
 
 
 def _shown(argument: object) -> str:
-    text = _printed(str(argument))
+    """One argument, in one line."""
+    text = str(argument).translate(_IN_A_LINE)
     return text if len(text) <= MAX_ARGUMENT else text[:MAX_ARGUMENT] + "..."
 
 
@@ -474,8 +487,9 @@ class AscendError(Exception):
     (name and operator of each node that it is about, where there may be several).
 
     Arguments beyond those of the code's template are the first details: what atc's sentence has no place for.
-    Control characters of arguments, places and details are shown by number, and what exceeds MAX_ARGUMENT
-    characters of an argument is cut: names in files are attackers' text.
+    Control characters and ends of lines of arguments and places are shown by number, and what exceeds
+    MAX_ARGUMENT characters of an argument is cut: names in files are attackers' text. A detail may have
+    lines, which are all indented.
     """
 
     def __new__(cls, code: str, *args: object, **named: Any) -> Self:
@@ -503,40 +517,45 @@ class AscendError(Exception):
         self.code = code
         taken = entry.template.count("%s")
         self.text = _ended_once(entry.template % tuple(map(_shown, args[:taken])))
-        self.where = _printed(where)
+        self.where = where.translate(_IN_A_LINE)
         self.fix = entry.fix if fix is None else fix
         self.nodes = tuple(nodes)
-        self.details = (*map(_shown, args[taken:]), *map(_printed, details))
+        self.details = (*map(_shown, args[taken:]), *(d.translate(_IN_LINES) for d in details))
         super().__init__(str(self))
 
     def __str__(self) -> str:
         lines = [
             f"{self.code}{' ' + self.where if self.where else ''}: {self.text}",
-            *("    " + d for d in self.details),
+            *("    " + line for d in self.details for line in d.split("\n")),
         ]
         if self.fix:
             lines.append(f"   fix: {self.fix}")
         return "\n".join(lines)
 
     def __reduce__(self) -> Any:
-        return _unpickled, (self.code, self.__dict__.copy())
+        return restored, (self.code, self.__dict__.copy())
 
     def apart(self) -> AscendError:
         """The same without what else its code means: for callers that take these for their own."""
-        return _unpickled(self.code, self.__dict__.copy(), AscendError)
+        return restored(self.code, self.__dict__.copy(), AscendError)
 
     @property
     def line(self) -> str:
         """Code, sentence and details, for a table or a log."""
-        return f"{self.code}: {' '.join([self.text, *self.details])}"
+        return f"{self.code}: {' '.join([self.text, *self.details])}".replace("\n", " ")
 
 
-def _unpickled(code: str, state: dict[str, Any], kind: type[AscendError] | None = None) -> AscendError:
+def restored(code: str, state: dict[str, Any], kind: type[AscendError] | None = None) -> AscendError:
     """An error as it was, of the class that its code means, or of `kind`."""
     error = AscendError.__new__(AscendError, code, state["text"]) if kind is None else Exception.__new__(kind)
     error.__dict__.update(state)
     error.args = (str(error),)
     return error
+
+
+def is_thread_refused(failure: BaseException) -> bool:
+    """Whether Python couldn't start a thread: by the limits of the system."""
+    return isinstance(failure, RuntimeError) and str(failure) == "can't start new thread"
 
 
 def nearest(name: str, known: Iterable[str], count: int = 3) -> list[str]:

@@ -14,13 +14,15 @@ from typing import Any, NoReturn
 
 import _ascend_ep_start
 from ascend_ep.cli.streams import OUTPUT, standard_streams
-from ascend_ep.errors import AscendError, did_you_mean
+from ascend_ep.errors import AscendError, did_you_mean, is_thread_refused
 from ascend_ep.extras import lacking
 from ascend_ep.interrupt import Interrupt, watching
 
 #: What a shell reports of a program that SIGPIPE or SIGINT ended.
 CLOSED, INTERRUPTED = 128 + 13, 128 + 2
 FAILED, WRONG_USAGE = 1, 2
+
+_LIMITS = "Check the disk, the open files and the limits of the system."
 
 Main = Callable[..., int]
 
@@ -78,6 +80,10 @@ def _status(name: str, work: Callable[[], int], interrupt: Interrupt) -> int:
         return _failed(error)
     except OSError as error:
         return _failed(refused_by_system(error))
+    except RuntimeError as error:
+        if not is_thread_refused(error):
+            raise
+        return _failed(AscendError("E40002", f"{name} can't start a thread", fix=_LIMITS))
     except MemoryError:
         return _failed(AscendError("E40008", f"{name} needs more memory than there is"))
     except ModuleNotFoundError as error:
@@ -104,9 +110,7 @@ def refused_by_system(error: OSError) -> AscendError:
     of = error.filename2 or error.filename
     reason = error.strerror or str(error)
     if of is None:
-        return AscendError(
-            "E40002", reason, fix="Check the disk, the open files and the limits of the system."
-        )
+        return AscendError("E40002", reason, fix=_LIMITS)
     if of == OUTPUT:
         return AscendError("E40002", f"can't write to {OUTPUT}: {reason}", fix="Give it a reader with room.")
     shown = os.fsdecode(of) if isinstance(of, str | bytes) else str(of)

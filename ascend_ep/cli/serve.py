@@ -50,8 +50,9 @@ def _run(settings: Settings, check: bool) -> None:
         raise AscendError("E50022", missing.name) from None
     bound_heaps()
     new_event_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
-    with contextlib.suppress(ModuleNotFoundError):
-        from uvloop import new_event_loop
+    if not check:  # libuv ends the process where it can't watch a descriptor
+        with contextlib.suppress(ModuleNotFoundError):
+            from uvloop import new_event_loop
 
     async def serve() -> None:
         await Server(settings, export_profile).run(

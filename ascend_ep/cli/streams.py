@@ -6,6 +6,7 @@ What standard error has no room or reader for is dropped: a command ends with it
 from __future__ import annotations
 
 import codecs
+import errno
 import io
 import os
 import sys
@@ -52,8 +53,9 @@ def _open_closed() -> None:
     for number, (name, flags) in enumerate(_CLOSED):
         try:
             os.fstat(number)
-        except OSError:
-            os.set_inheritable(os.open(os.devnull, flags), True)
+        except OSError as error:
+            if error.errno == errno.EBADF:
+                os.set_inheritable(os.open(os.devnull, flags), True)
         if getattr(sys, name) is None:
             made = io.TextIOWrapper(_opened(number), encoding="utf-8")
             setattr(sys, name, made)

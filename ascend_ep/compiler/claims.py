@@ -143,20 +143,31 @@ def check_hosts(reasons: dict[ir.Node, str], semantics: Semantics, where: str) -
     Raises AscendError E19010 naming all undefined operators, or E20001 for defined ones that nothing runs.
     """
     missing: dict[ir.Node, list[str]] = {}
-    stuck: list[ir.Node] = []
-    for node in reasons:
-        if host_runs(node, semantics):
+    stuck: dict[ir.Node, str] = {}
+    for node, reason in reasons.items():
+        if ends := _ends_host(node):
+            stuck[node] = ends
+        elif host_runs(node, semantics):
             continue
-        if semantics.definition(node) is None:
+        elif semantics.definition(node) is None:
             missing[node] = semantics.near_misses(node)
         else:
-            stuck.append(node)
+            stuck[node] = reason
     if missing:
         raise undefined(missing, where, {n: semantics.version(n) for n in missing})
     if stuck:
-        details = [f"{label(n)} ({n.op_type}): {reasons[n]}" for n in stuck]
+        details = [f"{label(n)} ({n.op_type}): {reason}" for n, reason in stuck.items()]
         named = [(label(n), n.op_type) for n in stuck]
         raise AscendError("E20001", *named[0], where=where, details=details, nodes=named)
+
+
+def _ends_host(node: ir.Node) -> str:
+    """Why onnxruntime writes outside of its memory for this node, which can end the process; else ""."""
+    if (node.domain, node.op_type) == ("com.microsoft", "Attention"):
+        sizes = node.attributes.get_ints("qkv_hidden_sizes", [])
+        if len(sizes) == 3 and sizes[1] != sizes[2] and len(node.outputs) > 1 and node.outputs[1].name:
+            return "its keys and values, which it hands out in one tensor, are of different sizes"
+    return ""
 
 
 def host_runs(node: ir.Node, semantics: Semantics) -> bool:

@@ -19,13 +19,14 @@ from ascend_ep.graph.facts import Facts
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.dims import evaluate, symbols
 from ascend_ep.opdef.registry import Registry
-from ascend_ep.plan.plan import Native, Plan
+from ascend_ep.plan.plan import HostPartition, Native, Plan
 from ascend_ep.plan.plan import NativePartition as PlannedPartition
 from ascend_ep.runtime.binding import lib, open_model
 from ascend_ep.runtime.bundle import Bundle
 from ascend_ep.runtime.comparison import BOUNDS, Difference, compare
 from ascend_ep.runtime.native_partition import NativePartition
-from ascend_ep.runtime.session import InferenceSession
+
+from .sample_process import Ended, Job, run_apart
 
 if TYPE_CHECKING:
     from ascend_ep.graph.reference import Reference
@@ -66,21 +67,30 @@ class UnfitSizes(NoSamples):
 
 
 def run_samples(written: Path | bytes, plan: Plan) -> list[Array]:
-    """Opens the bundle, which verifies it, and runs it on its sample inputs; the outputs in their order.
+    """Opens the bundle, which verifies it, and runs it on its sample inputs; the outputs in their order. One
+    with host partitions runs in another process, as onnxruntime may end that.
 
-    Raises NoSamples, of which UnfitSizes says what doesn't fit, or the AscendError of a bundle that fails
-    otherwise.
+    Raises NoSamples, of which UnfitSizes says what doesn't fit, E41025 where onnxruntime ends the process, or
+    the AscendError of a bundle that fails otherwise.
     """
     inputs = {s.edge.name: s.array for s in plan.samples if s.edge.is_input}
     outputs = [s.edge.name for s in plan.samples if s.edge.is_output]
     code = {n for p in plan.partitions if isinstance(p, PlannedPartition) for i in p.insns if (n := i.native)}
     trusted = ",".join(f"sha256:{digest}" for digest in sorted(map(digest_of, code)))
     chosen = {"low_memory": "1"} | ({"trust": trusted} if trusted else {})
+    hosts = [f"partition [{p.name}]: {p.reason}" for p in plan.partitions if isinstance(p, HostPartition)]
+    job = Job(written, chosen, inputs, outputs)
     try:
-        session = InferenceSession(written, providers=[("AscendEP", chosen)])
-        session.bundle.insists = True
+        results = run_apart(job) if hosts else job.run()
         bind_profiles(written, plan)
-        return session.run(outputs, inputs) if outputs else []
+        return results
+    except Ended as end:
+        if end.started:
+            raise AscendError("E41025", end, details=hosts) from end
+        if outputs:
+            raise NoSamples from end
+        open_model(written, flags=lib.ASC_OPEN_NO_NATIVE)
+        return []
     except AscendError as error:
         if error.code == "E40007" and outputs:
             raise UnfitSizes(error.text) from error

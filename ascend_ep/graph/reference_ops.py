@@ -255,6 +255,13 @@ class OneHot(OpRun):
         return (np.where((numbers == row) | (numbers + size == row), values[1], values[0]),)
 
 
+class Optional(OpRun):
+    """What is in it, as OptionalGetElement takes it, or None."""
+
+    def _run(self, x: Any = None, type: Any = None) -> tuple[Any]:
+        return (x,)
+
+
 class Range(OpRun):
     """Of bounds of one element too."""
 
@@ -330,6 +337,7 @@ FAST_OPS: tuple[type[OpRun], ...] = (
     LpPool,
     MeanVarianceNormalization,
     OneHot,
+    Optional,
     Pad,
     RNN,
     Range,

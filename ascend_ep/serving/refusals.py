@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 
-from ascend_ep.errors import CODES, AscendError
+from ascend_ep.errors import CODES, AscendError, is_thread_refused
 
 log = logging.getLogger("ascend_ep.serving")
 
@@ -48,6 +48,7 @@ STATUSES: dict[str, Status] = {
     "E50040": _BAD_REQUEST,
     "E50050": _INTERNAL,
     "E50051": Status(503, "UNAVAILABLE", retry_after=1),
+    "E50054": Status(503, "RESOURCE_EXHAUSTED", retry_after=5),
     # What a run says of the values, shapes and types it was fed.
     "E40001": _BAD_REQUEST,
     "E40007": _BAD_REQUEST,
@@ -91,6 +92,8 @@ def internal(failure: BaseException) -> AscendError:
     """Any exception as a failure of the catalogue; what isn't ours is logged whole."""
     if isinstance(failure, AscendError):
         return failure
+    if is_thread_refused(failure):
+        return AscendError("E50054")
     reference = f"{id(failure) & 0xFFFFFFFF:08x}"
     log.error("internal failure %s", reference, exc_info=failure)
     return AscendError("E50010", reference)

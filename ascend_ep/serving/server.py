@@ -78,10 +78,13 @@ class Server:
         are. Raises AscendError as both do, with everything closed again."""
         try:
             await self._start()
-        except BaseException:
+        except BaseException as failure:
             servers = (self.http, self.grpc, self.metrics, self.admin)
             await asyncio.gather(*(server.close(0) for server in servers))
             await self.repository.close()
+            if isinstance(failure, OSError):
+                reason = f"the server can't start: {failure.strerror or failure}"
+                raise AscendError("E40002", reason, fix="Check the limits of the system.") from failure
             raise
 
     async def _start(self) -> None:

@@ -22,6 +22,7 @@ static _Atomic(asc_guard *) guards;
 static struct sigaction before;
 static uintptr_t page_bytes;
 static pthread_once_t installed = PTHREAD_ONCE_INIT;
+static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
 
 static int replace(asc_guard *g, uintptr_t at) {
     uintptr_t end = atomic_load(&g->end), begin = atomic_load(&g->begin); /* in this order: begin is written first */
@@ -65,8 +66,10 @@ static asc_guard *unused_guard(void) {
     asc_guard *g = calloc(1, sizeof *g);
     if (!g) return NULL;
     g->taken = 1;
+    pthread_mutex_lock(&adding); /* the handler only reads the list */
     g->next = atomic_load(&guards);
-    while (!atomic_compare_exchange_weak(&guards, &g->next, g)) continue;
+    atomic_store(&guards, g);
+    pthread_mutex_unlock(&adding);
     return g;
 }
 

@@ -17,6 +17,7 @@ typedef enum fault {
     OUTPUT_NAME,
     MORE_INPUTS,
     MORE_OUTPUTS,
+    FEWER_OUTPUTS,
     NO_WEIGHT,
     WEIGHT_DIGEST,
     NO_LIBRARY,
@@ -49,6 +50,10 @@ static bb_bytes plan_of(builder *b, int apart, int hosts, fault f) {
     if (f == MORE_OUTPUTS) {
         out[n_out++] = bb_value(b, "r", ASC_FLOAT32, ASC_VALUE_OUTPUT, BB_LIST(k));
         bb_insn(b, "copy", &in[2], 1, &out[2], 1, BB_NOTHING);
+    }
+    if (f == FEWER_OUTPUTS) { /* what was one is an intermediate value */
+        bb_value_at(b, out[1])->kind = ASC_VALUE_TEMP;
+        n_out--;
     }
     bb_partition(b, "main", in, n_in, out, n_out);
     if (hosts) {

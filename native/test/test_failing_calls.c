@@ -70,7 +70,11 @@ WRAPPED(void *, mmap, (void *at, size_t size, int protection, int flags, int fd,
 WRAPPED(int, mprotect, (void *at, size_t size, int protection), fails_of_memory, -1, at, size, protection)
 WRAPPED(int, fstat, (int fd, struct stat *info), fails, -1, fd, info)
 WRAPPED(int, fstatat, (int fd, const char *path, struct stat *info, int flags), fails, -1, fd, path, info, flags)
-WRAPPED(int, memfd_create, (const char *name, unsigned flags), fails, -1, name, flags)
+static int no_memory_files; /* as in a system without them */
+static int fails_without_memory_files(void) {
+    return no_memory_files || fails();
+}
+WRAPPED(int, memfd_create, (const char *name, unsigned flags), fails_without_memory_files, -1, name, flags)
 WRAPPED(char *, mkdtemp, (char *path), fails, NULL, path)
 
 int __real_open(const char *path, int flags, ...);
@@ -285,6 +289,14 @@ int main(int argc, char **argv) {
         {"apart.om", 0, 1, 2, 0},
     };
     for (uint32_t i = 0; i < sizeof all / sizeof *all; i++) sweep(&all[i]);
+    no_memory_files = 1;
+    char far_away[300] = "/";
+    memset(far_away + 1, 'x', sizeof far_away - 2);
+    const char *const places[] = {folder, "", far_away, NULL};
+    for (uint32_t i = 0; i < sizeof places / sizeof *places; i++) {
+        CHECK(places[i] ? setenv("TMPDIR", places[i], 1) == 0 : unsetenv("TMPDIR") == 0);
+        sweep(&all[6]);
+    }
     CHECK(warnings > 0); /* a library that couldn't be loaded was told of */
     free(library);
     snprintf(remove, sizeof remove, "rm -r %s", folder);

@@ -64,6 +64,10 @@ static void test_files(void) {
     write_store("sha256 " A "\n", 0600);
     CHECK(truncate("store", BIG + 1) == 0 && !asc_is_trusted(digest, NULL));
     CHECK(truncate("store", BIG) == 0 && asc_is_trusted(digest, NULL));
+    if (geteuid() == 0) { /* of another user */
+        CHECK(chown("store", 1, 1) == 0 && !asc_is_trusted(digest, NULL));
+        CHECK(chown("store", 0, 0) == 0 && asc_is_trusted(digest, NULL));
+    }
     CHECK(unlink("store") == 0 && !asc_is_trusted(digest, NULL));
     CHECK(mkdir("store", 0700) == 0 && !asc_is_trusted(digest, NULL) && rmdir("store") == 0);
     CHECK(mkfifo("store", 0600) == 0 && !asc_is_trusted(digest, NULL) && unlink("store") == 0);

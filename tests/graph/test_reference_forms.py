@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import onnx
+import onnx.parser
 import onnxruntime
 import pytest
 from onnx import TensorProto, helper
@@ -62,6 +63,14 @@ def test_forms_that_onnx_leaves_out(form: str) -> None:
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     beside_onnxruntime(model, {name: array for name, array in inputs.items() if name})
+
+
+def test_what_is_in_an_optional() -> None:
+    """onnx.reference gives a list of it."""
+    text = """<ir_version: 9, opset_import: ["" : 18]> agraph
+              (float[2,3,20] x) => (float[2,3,20] y, bool given) {
+              held = Optional(x) y = OptionalGetElement(held) given = OptionalHasElement(held) }"""
+    beside_onnxruntime(onnx.parser.parse_model(text), {"x": X})
 
 
 @pytest.mark.parametrize("trips", [0, 1, 3])

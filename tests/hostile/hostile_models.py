@@ -183,6 +183,21 @@ def repeated(times: int, operator: str, inputs: int, **attributes: object) -> Ma
     return make
 
 
+def contributed_attention(folder: Path) -> Path:
+    """Keys and values of different sizes, to be handed out in one tensor: onnxruntime 1.32 writes outside of
+    its memory."""
+    x, y, present = (helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in ("x", "y", "present"))
+    x.type.tensor_type.shape.dim.extend([onnx.TensorShapeProto.Dimension(dim_value=n) for n in (2, 4, 5)])
+    weight = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[5, 134], raw_data=bytes(5 * 134 * 4))
+    sizes = [66, 66, 2]
+    node = helper.make_node(
+        "Attention", ["x", "w"], ["y", "present"], domain="com.microsoft", num_heads=2, qkv_hidden_sizes=sizes
+    )
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    made = helper.make_graph([node], "g", [x], [y, present], [weight])
+    return save(folder, helper.make_model(made, opset_imports=opsets, ir_version=9))
+
+
 IMAGE = "(float[1,4,8,8] x, float[4,4,3,3] w) => (float[1,4,a,b] y)"
 
 #: name -> (codes that it may end in, how it is made)
@@ -337,6 +352,8 @@ MODELS: dict[str, tuple[tuple[str, ...], Make]] = {
     "an operator whose name clears the screen": (("E10041",), operator("\x1b[2J")),
     "one output twice": (("E10041",), graph("(float[3] x) => (float[3] y, float[3] y) { y = Neg(x) }")),
     "an attribute of a function outside of one": (("E10041",), function_attribute),
+    # what ends onnxruntime
+    "keys and values of different sizes in one output": (("E20001",), contributed_attention),
     # depth and number
     "branches 20 deep": (("E10041",), nested_graphs),
     "messages 5,000 deep": (("E10041",), deep_protobuf),

@@ -177,3 +177,33 @@ def test_windows_past_the_end_are_empty() -> None:
         assert np.isneginf(y[0, 0, 2:]).all()
         (y,) = pool(f"average_pool{layout}", x, (1, 1, 5, 5), geometry)
         assert (y[0, 0, 2:] == 0).all()
+
+
+FAR = 2**31 - 1
+
+
+@pytest.mark.parametrize(
+    ("geometry", "equal"),
+    [
+        ((FAR, 2, 1, 0, 0), (4, 2, 1, 0, 0)),
+        ((FAR, 2, 1, 3, FAR), (7, 2, 1, 3, 3)),
+        ((FAR, 2, 1, FAR - 5, 2), (10, 2, 1, 6, 2)),
+        ((FAR, 1, 3, 4, 0), (3, 1, 3, 4, 0)),
+        ((FAR, 1, FAR, 0, 0), (1, 1, 9, 0, 0)),
+    ],
+)
+def test_windows_of_any_size_take_no_longer_than_their_image(geometry, equal) -> None:
+    """A file says how large they are; its digest is right, and it would run for minutes."""
+    x, shape = rng.standard_normal((1, 2, 4, 4)).astype(np.float32), (1, 2, 2, 2)
+    for kernel in KERNELS:
+        (far,) = pool(kernel, x, shape, [geometry] * 2)
+        (near,) = pool(kernel, x, shape, [equal] * 2)
+        np.testing.assert_array_equal(far, near)
+        if kernel.startswith("average"):
+            assert np.isfinite(pool(kernel, x, shape, [geometry] * 2, mode=1)).all()
+    for kernel in ("max_pool_bytes", "max_pool_bytes_last"):
+        whole = rng.integers(-99, 99, (1, 4, 4, 4)).astype(np.int8)
+        outs = [(np.int8, (1, 4, 2, 2) if kernel == "max_pool_bytes" else (1, 2, 2, 4))]
+        (far,) = call(kernel, [whole], outs, [0, *geometry, *geometry])
+        (near,) = call(kernel, [whole], outs, [0, *equal, *equal])
+        np.testing.assert_array_equal(far, near)

@@ -31,9 +31,11 @@ def test_against_the_reference(
     run_node(op, inputs, attrs, opset=opset, symbolic=symbolic)
 
 
-@pytest.mark.parametrize(("axis", "opset"), [(1, 13), (0, 11)])
-def test_the_largest_of_nothing(axis: int, opset: int) -> None:
-    run_node("Hardmax", [np.zeros((3, 0, 5), np.float32)], {"axis": axis}, opset=opset)
+@pytest.mark.parametrize("symbolic", [False, True])
+@pytest.mark.parametrize("shape", [(3, 0, 5), (0, 3, 5), (3, 5, 0)])
+@pytest.mark.parametrize(("axis", "opset"), [(1, 13), (2, 13), (0, 11), (2, 11)])
+def test_the_largest_of_nothing(axis: int, opset: int, shape: tuple[int, ...], symbolic: bool) -> None:
+    run_node("Hardmax", [np.zeros(shape, np.float32)], {"axis": axis}, opset=opset, symbolic=symbolic)
 
 
 @pytest.mark.parametrize("align", [0, 1])

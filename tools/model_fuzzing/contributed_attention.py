@@ -81,8 +81,9 @@ def _attention(draw: Draw) -> Case:
         _added(draw, batch, heads, length, keys),
     ]
     outputs = 2 if past is not None else draw.one_of(1, 1, 2)
-    specified = {1: None} if value != size else {}
-    return Case("Attention", inputs, attributes, outputs, some(draw, 1, 2, 3, share=0.7), specified=specified)
+    if value != size:
+        outputs = 1  # onnxruntime 1.32 writes keys and values of different sizes outside of its memory
+    return Case("Attention", inputs, attributes, outputs, some(draw, 1, 2, 3, share=0.7))
 
 
 @family("MultiHeadAttention")

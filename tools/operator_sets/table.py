@@ -49,7 +49,7 @@ WITHOUT = {
 #: Where both are right, or ours is known to be another: the operator, its types, and why.
 KNOWN = (
     ("Shrink", "int8 uint8 int32 int64", "ONNX's function rounds the bias first, onnxruntime the result"),
-    ("QuantizeLinear", "float16 bfloat16", "ours divides in float32; since set 23 ONNX says: as the scale"),
+    ("Pow", "int32 int64", "beyond the type ours wraps, as NumPy; onnxruntime gives the lowest number"),
 )
 
 

@@ -11,10 +11,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ascend_ep.compiler.half_types import WIDENED
 from ascend_ep.compiler.lower.arguments import needed, operand
 from ascend_ep.compiler.lower.elementwise import Program, emit_program, input_value
-from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Unsupported, lowers
-from ascend_ep.element_types import FLOAT32, INT4, INT8, INT16, UINT4, UINT8, UINT16
+from ascend_ep.compiler.lowering import NodeView, Operand, PlanBuilder, Ref, Unsupported, lowers
+from ascend_ep.element_types import BFLOAT16, FLOAT16, FLOAT32, INT4, INT8, INT16, UINT4, UINT8, UINT16
+from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.dims import static
 from ascend_ep.plan.kernel_params import QUANTIZE
 from ascend_ep.plan.plan import TensorSource
@@ -66,11 +68,15 @@ def lower_dequantize_linear(node: NodeView, b: PlanBuilder) -> None:
 
 @lowers("quantize_linear")
 def lower_quantize_linear(node: NodeView, b: PlanBuilder) -> None:
-    """y = saturate(round(x / scale) + zero point)."""
-    if node.attr("precision", 0) not in (0, FLOAT32):
-        raise Unsupported("the native kernel divides in float32 only")
+    """y = saturate(round(x / scale) + zero point), where x / scale has the scale's type since opset 23."""
     x, scale, zero = needed(node.inputs, 0), needed(node.inputs, 1), operand(node.inputs, 2)
     y = needed(node.outputs, 0)
+    precision = node.attr("precision", 0) or (scale.dtype if node.version >= 23 else FLOAT32)
+    if node.version >= 23 and not node.attr("precision", 0) and scale.name.endswith(WIDENED):
+        raise Unsupported("the quotient has the type of its scale")
+    if precision != FLOAT32:
+        _quantize_quotient(node, b, x, scale, zero, precision)
+        return
     if x.dtype != FLOAT32 or y.dtype not in RANGES or not _is_single(scale):
         _emit(node, b, "quantize", x, zero)
         return
@@ -83,7 +89,7 @@ def lower_quantize_linear(node: NodeView, b: PlanBuilder) -> None:
     program.output(program.cast(clipped, y.dtype), y.dtype)
     out, refs = b.out(y), [b.ref(x), b.ref(scale), None if zero is None else b.ref(zero)]
     emit_program(b, program, [out])
-    if refs[0] is not None and refs[0].strides is None:
+    if refs[0] is not None and refs[0].strides is None and scale.dtype == FLOAT32:
         b.insns[-1].unfused = replace(
             b.insns[-1],
             kernel="quantize",
@@ -92,6 +98,32 @@ def lower_quantize_linear(node: NodeView, b: PlanBuilder) -> None:
             ints=QUANTIZE.pack(axis=0, block=0),
             expressions=(),
         )
+
+
+def _quantize_quotient(
+    node: NodeView, b: PlanBuilder, x: Operand, scale: Operand, zero: Operand | None, precision: int
+) -> None:
+    """Divides first, in float32 rounded to half a float, which is the quotient of two of these."""
+    axis, block = _axis_and_block(node, x, scale)
+    sizes = [static(d) for d in scale.dims]
+    if precision not in (FLOAT16, BFLOAT16) or block or any(size is None for size in sizes):
+        raise Unsupported(f"it divides blocks, or free sizes, in {dtypes.name(precision)}")
+    divisor = _rounded(b, b.ref(scale), precision)
+    if not _is_single(scale):
+        divisor = b.view(divisor, [scale.dims[0] if i == axis else 1 for i in range(x.rank)])
+    program = Program()
+    divided = program.input(_rounded(b, b.ref(x), precision), FLOAT32) / program.input(divisor, FLOAT32)
+    program.output(divided, FLOAT32)
+    quotient = b.temp(FLOAT32, x.dims)
+    emit_program(b, program, [quotient])
+    ones = b.constant(np.ones([size or 0 for size in sizes], np.float32), dtype=FLOAT32)
+    ins = [_rounded(b, quotient, precision), ones, None if zero is None else b.ref(zero)]
+    b.emit("quantize", ins, [b.out(needed(node.outputs, 0))], QUANTIZE.pack(axis=axis, block=0))
+
+
+def _rounded(b: PlanBuilder, ref: Ref, precision: int) -> Ref:
+    """The elements in float32, of those that the type has."""
+    return b.cast(b.cast(ref, precision), FLOAT32)
 
 
 def _is_single(given: Operand) -> bool:

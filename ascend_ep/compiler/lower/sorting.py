@@ -13,11 +13,12 @@ from ascend_ep.compiler.lower.arguments import (
     needed,
     operand,
 )
-from ascend_ep.compiler.lowering import Dim, NodeView, PlanBuilder, Unsupported, lowers
+from ascend_ep.compiler.lowering import Dim, NodeView, PlanBuilder, Ref, Unsupported, lowers
 from ascend_ep.element_types import INT64
 from ascend_ep.opdef import dtypes
-from ascend_ep.opdef.dims import product
-from ascend_ep.plan.kernel_params import ARG_REDUCE, ONE_HOT, TOPK
+from ascend_ep.opdef.dims import bounds, max_, product
+from ascend_ep.plan.kernel_params import ARG_REDUCE, ONE_HOT, PAD, TOPK
+from ascend_ep.runtime._rt import lib
 
 
 def _count(node: NodeView, axis: int) -> Dim:
@@ -64,7 +65,7 @@ def lower_hardmax(node: NodeView, b: PlanBuilder) -> None:
     if node.version < 13:
         x, axis = b.view(b.contiguous(x), [product(x.dims[:axis]), product(x.dims[axis:])]), 1
     places = b.temp(dtypes.INT64, [*x.dims[:axis], *x.dims[axis + 1 :]])
-    b.emit("argmax", [x], [places], ARG_REDUCE.pack(axis=axis, last=0))
+    b.emit("argmax", [_not_empty(b, x, axis)], [places], ARG_REDUCE.pack(axis=axis, last=0))
     pair = b.constant(np.array([0, 1], ir.DataType(target.dtype).numpy()), dtype=target.dtype)
     if node.version >= 13:
         b.emit("one_hot", [places, pair], [b.out(target)], ONE_HOT.pack(axis=axis))
@@ -72,3 +73,15 @@ def lower_hardmax(node: NodeView, b: PlanBuilder) -> None:
     rows = b.temp(target.dtype, x.dims)
     b.emit("one_hot", [places, pair], [rows], ONE_HOT.pack(axis=axis))
     b.bind(target, b.view(rows, target.dims))
+
+
+def _not_empty(b: PlanBuilder, x: Ref, axis: int) -> Ref:
+    """x, with one zero more along an axis that turns out to have no element."""
+    size = x.dims[axis]
+    if (bounds(size)[0] or 0) > 0:
+        return x
+    padded = b.temp(x.dtype, [*x.dims[:axis], max_(size, 1), *x.dims[axis + 1 :]])
+    after: list[Dim] = [0] * x.rank
+    after[axis] = max_(size, 1) - size
+    b.emit("pad", [x, None], [padded], PAD.pack([0] * x.rank, after, mode=lib.ASC_PAD_CONSTANT))
+    return padded

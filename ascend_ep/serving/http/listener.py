@@ -39,9 +39,12 @@ def unix_socket(path: Path) -> socket.socket:
 async def settle(numbers: Iterable[int]) -> None:
     """Lets no more connections begin on these listening sockets, and returns when those that had begun are
     accepted: closing a listening socket resets what waits there. The clients that are kept out try again
-    after a second and are refused then."""
-    listeners = [socket.socket(fileno=os.dup(number)) for number in numbers]
+    after a second and are refused then. Without a descriptor left for it, it lets them be reset."""
+    listeners: list[socket.socket] = []
     try:
+        with contextlib.suppress(OSError):
+            for number in numbers:
+                listeners.append(socket.socket(fileno=os.dup(number)))
         for listener in listeners:
             _drop_packets(listener)
         poll = select.poll()

@@ -93,7 +93,8 @@ static inline __attribute__((always_inline)) void fold_line(const pool *p, int m
         return;
     }
     int64_t step = p->stride[WIDTH];
-    for (int64_t k = 0; k < p->kernel[WIDTH]; k++) {
+    taps reach = ASC_FN(pool_reach)(p, WIDTH);
+    for (int64_t k = reach.first; k < reach.end; k++) {
         int64_t shift = k * p->dilation[WIDTH] - p->before[WIDTH]; /* output o reads o * step + shift */
         int64_t low = asc_most(pool_steps(-shift, step), from);
         int64_t high = asc_least(pool_steps(p->in[WIDTH] - shift, step), to);
@@ -167,12 +168,12 @@ static inline __attribute__((always_inline)) void pool_border(const pool *p, int
                                                               int64_t to, float *y) {
     for (int64_t o = from; o < to; o++) {
         float acc = maximum ? -INFINITY : 0;
+        taps t = ASC_FN(pool_taps)(p, WIDTH, o);
         for (int64_t i = 0; i < l->deep; i++)
             for (int64_t j = 0; j < l->high; j++) {
                 const float *x = l->x + i * l->plane + j * l->row;
-                int64_t at = o - p->before[WIDTH];
-                for (int64_t k = 0; k < p->kernel[WIDTH]; k++, at += p->dilation[WIDTH]) {
-                    if (at < 0 || at >= p->in[WIDTH]) continue;
+                for (int64_t k = t.first; k < t.end; k++) {
+                    int64_t at = o - p->before[WIDTH] + k * p->dilation[WIDTH];
                     acc = maximum ? (x[at] > acc || x[at] != x[at] ? x[at] : acc) : acc + x[at];
                 }
             }

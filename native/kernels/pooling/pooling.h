@@ -32,7 +32,9 @@ typedef struct taps {
 
 /* Those of output place o that lie in the input. */
 taps ASC_FN(pool_taps)(const pool *p, int axis, int64_t o);
-/* How many of them an average counts. */
+/* Those that lie in the input for any output place, first to last; more would be read in vain. */
+taps ASC_FN(pool_reach)(const pool *p, int axis);
+/* How many of those of output place o an average counts. */
 int64_t ASC_FN(pool_counted)(const pool *p, int axis, int64_t o);
 
 static inline int64_t pool_start(const pool *p, int axis, int64_t o) {

@@ -22,6 +22,23 @@ int64_t ASC_FN(pool_counted)(const pool *p, int axis, int64_t o) {
     return t.end - t.first;
 }
 
+taps ASC_FN(pool_reach)(const pool *p, int axis) {
+    int64_t last = pool_start(p, axis, asc_most(p->out[axis], 1) - 1), to = p->in[axis] + p->before[axis];
+    taps t = {pool_steps(-last, p->dilation[axis]), pool_steps(to, p->dilation[axis])};
+    return (taps){asc_least(t.first, p->kernel[axis]), asc_least(t.end, p->kernel[axis])};
+}
+
+/* Leaves out what only padding has: the file says how large that is. */
+static void narrow(pool *p, int axis) {
+    taps t = ASC_FN(pool_reach)(p, axis);
+    if (t.first < t.end) {
+        p->before[axis] -= t.first * p->dilation[axis];
+        p->kernel[axis] = t.end - t.first;
+    } else {
+        p->kernel[axis] = 1; /* no window has an element, nor has its first tap */
+    }
+}
+
 static int is_within(int64_t n, int64_t least) {
     return n >= least && n <= LARGEST;
 }
@@ -70,6 +87,7 @@ int32_t ASC_FN(pool_read)(const asc_call *call, int channels_last, pool *p) {
         p->out[a] = y->dims[spatial_axis + i];
         int32_t code = read_axis(call, p, a, &given->axes[i]);
         if (code) return code;
+        if (!p->mode) narrow(p, a);
     }
     for (int a = 0; a < AXES; a++)
         ASC_REQUIRE(call,
