@@ -16,6 +16,7 @@ from ascend_ep.compiler.conversion import Conversion
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.frameworks.torch import torchlib
+from ascend_ep.frameworks.torch.double_numbers import DoubleNumbers
 from ascend_ep.frameworks.torch.tensors import array_of, tensor_of
 from ascend_ep.frameworks.torch.torch_library import translations
 from ascend_ep.runtime.session import InferenceSession
@@ -38,19 +39,23 @@ def converted(
     """
     import torch
 
-    with _quiet(), torchlib.read_once():
+    numbers = DoubleNumbers()
+    with _quiet(), torchlib.read_once(), numbers.noted():
         try:
             program = torch.onnx.export(
                 exported,
                 dynamo=True,
-                custom_translation_table=translations(),
+                custom_translation_table={**torchlib.translations(), **translations()},
                 input_names=list(input_names) or None,
                 output_names=list(output_names) or None,
                 verbose=False,
+                optimize=False,
             )
+            assert program is not None
+            numbers.restore(program.model)
+            program.optimize()
         except torch.onnx.errors.OnnxExporterError as error:
             raise Unsupported(_first_line(error)) from error
-    assert program is not None
     return convert(program.model_proto, ConvertOptions(sample_seed=None, search_seconds=search_seconds))
 
 
