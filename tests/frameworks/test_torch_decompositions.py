@@ -143,7 +143,11 @@ def test_norms_and_variances(dtype: torch.dtype) -> None:
         *(lambda x, y, p=p: torch.linalg.vector_norm(x, p, 1) for p in (3, 0.5, -1, 2, 1, 0, INF, -INF)),
         *(lambda x, y: torch.linalg.vector_norm(x, 3), lambda x, y: torch.linalg.vector_norm(y, 3)),
         *(lambda x, y: x.var(), lambda x, y: x.var(1, correction=0), lambda x, y: x[:, :1].var(1)),
-        *(lambda x, y: x.std(0, keepdim=True), lambda x, y: torch.var_mean(x, 1)[0]),
+        *(
+            lambda x, y: x.std(0, keepdim=True),
+            lambda x, y: torch.var_mean(x, 1)[0],
+            lambda x, y: torch.var_mean(x, 0)[1],
+        ),
     ]
     x, y = torch.randn(4, 6), torch.tensor(-3.0)
     hard = x.clone()
@@ -151,3 +155,20 @@ def test_norms_and_variances(dtype: torch.dtype) -> None:
     calls = [(x, y), (60 * x, -y), (hard, y * INF)]
     tight = {"rtol": 2e-5, "atol": 1e-6} if dtype == torch.float32 else {"rtol": 2e-2, "atol": 1e-2}
     same(functions, [(a.to(dtype), b.to(dtype)) for a, b in calls], **tight)
+
+
+def test_grids_with_places_that_are_no_numbers() -> None:
+    functions = [
+        lambda x, g, m=mode, p=padding: F.grid_sample(x, g, mode=m, padding_mode=p, align_corners=False)
+        for mode in ("bilinear", "bicubic", "nearest")
+        for padding in ("zeros", "border", "reflection")
+        if (mode, padding) != ("nearest", "reflection")
+    ]
+    x, grid = torch.randn(1, 2, 5, 5), torch.rand(1, 4, 4, 2) * 2.4 - 1.2
+    hard = grid.clone()
+    hard[0, 0, 0, 0] = hard[0, 3, 1, 1] = NAN
+    infinite = grid.clone()
+    infinite[0, 1, 0, 1], infinite[0, 2, 2, 0] = INF, -INF
+    zero_or_bicubic = [f for k, f in enumerate(functions) if k in (0, 3, 4, 5, 6)]
+    same(functions, [(x, grid), (x, hard)], rtol=1e-4, atol=1e-5)
+    same(zero_or_bicubic, [(x, grid), (x, infinite)], rtol=1e-4, atol=1e-5)

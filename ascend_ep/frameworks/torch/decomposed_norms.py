@@ -93,7 +93,9 @@ def variance(
 def variance_and_mean(
     x: Any, dim: Sequence[int] | None = None, *, correction: float | None = None, keepdim: bool = False
 ) -> Any:
+    """The mean of infinities is NaN, as PyTorch's running one is."""
     if x.is_complex() or not x.is_floating_point():
         return NotImplemented
     axes = list(dim) if dim else list(range(x.dim()))
-    return variance(x, dim, correction=correction, keepdim=keepdim), x.mean(axes, keepdim)
+    mean = x.mean(axes, keepdim)
+    return variance(x, dim, correction=correction, keepdim=keepdim), mean + (mean - mean)
