@@ -157,6 +157,24 @@ def test_norms_and_variances(dtype: torch.dtype) -> None:
     same(functions, [(a.to(dtype), b.to(dtype)) for a, b in calls], **tight)
 
 
+def test_extremes_of_a_single_number() -> None:
+    same([lambda x: x.max(0), lambda x: x.min(0, True)], [(torch.tensor(3.0),), (torch.tensor(NAN),)])
+
+
+def test_quotients_of_sizes_go_from_a_forward_graph_to_its_backward_graph() -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        n = x.shape[0]
+        return x.sin() * ((n - 4) // 3) + x.cos() * ((n - 7) % 5)
+
+    compiled = torch.compile(function, backend=ascend, dynamic=True)
+    before = len(reports())
+    for n in (6, 3, 9):
+        x = torch.randn(n, 2, requires_grad=True)
+        slopes = [torch.autograd.grad(f(x).square().sum(), x) for f in (compiled, function)]
+        torch.testing.assert_close(*slopes)
+    assert [(r.bundles, r.eager) for r in reports()[before:]] == [(1, {})] * 2
+
+
 def test_grids_with_places_that_are_no_numbers() -> None:
     functions = [
         lambda x, g, m=mode, p=padding: F.grid_sample(x, g, mode=m, padding_mode=p, align_corners=False)

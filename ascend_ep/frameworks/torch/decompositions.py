@@ -38,6 +38,8 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         aten.diagonal_copy.default: _diagonal,
         aten.logcumsumexp.default: _logcumsumexp,
         aten.topk.default: _topk,
+        aten.max.dim: _extreme_of_axis,
+        aten.min.dim: _extreme_of_axis,
         aten.copy.default: _copied,
         aten.arange.start_step: _arange,
         aten.avg_pool2d.default: partial(decomposed_pools.averaged, 2),
@@ -197,6 +199,11 @@ def _topk(x: Any, k: Any, dim: int = -1, largest: bool = True, sorted: bool = Tr
     import torch
 
     return (x.clone(), torch.zeros_like(x, dtype=torch.int64)) if not x.dim() else NotImplemented
+
+
+def _extreme_of_axis(x: Any, dim: int, keepdim: bool = False) -> Any:
+    """Of a single number, that number, and not the tensor that is given."""
+    return _topk(x, 1)
 
 
 def _arange(start: Any, end: Any, step: Any = 1, *, dtype: Any = None, device: Any = None, **_: Any) -> Any:

@@ -230,8 +230,12 @@ class _Tensors:
                 raise Unsupported(_first_line(error)) from error
 
 
+#: Of PyTorch's own functions of two sizes; Mod is of those that aren't below 0.
+_OPERATORS = {"FloorDiv": operator.floordiv, "PythonMod": operator.mod, "Mod": operator.mod}
+
+
 def _computed(copy: Any, size: Any, of: Mapping[Any, tuple[Any, int]]) -> Any:
-    """A size that sums and products of the tensors' sizes make, as a node. `of`: tensor and axis by size."""
+    """A size that the tensors' sizes make by arithmetic, as a node. `of`: tensor and axis by size."""
     import torch
 
     if size.is_Integer:
@@ -244,6 +248,10 @@ def _computed(copy: Any, size: Any, of: Mapping[Any, tuple[Any, int]]) -> Any:
             if left == size:  # the tensor has several of it
                 whole = copy.call_function(torch.ops.aten.sym_size.int, place)
                 return copy.call_function(operator.floordiv, (whole, int(factor)))
+    join = _OPERATORS.get(type(size).__name__)
+    if join is not None:
+        a, b = (_computed(copy, part, of) for part in size.args)
+        return copy.call_function(join, (a, b))
     if size.is_Add or size.is_Mul:
         join = operator.add if size.is_Add else operator.mul
         parts = [_computed(copy, part, of) for part in size.args]
