@@ -152,8 +152,8 @@ def norms_of_windows(x: Array, how: Sliding, p: int) -> Array:
 
 
 def places_of_maxima(x: Array, how: Sliding, by_column: bool) -> npt.NDArray[np.int64]:
-    """Where in the whole of x the first largest element of every window is. by_column: the first of the
-    spatial axes counts fastest."""
+    """Where in the whole of x the first largest element of every window is; NaN is larger than any number.
+    by_column: the first of the spatial axes counts fastest."""
     dims, size = x.shape[2:], math.prod(x.shape[2:])
     numbers = np.arange(size).reshape(1, 1, *(dims[::-1] if by_column else dims))
     numbers = numbers.transpose(0, 1, *range(x.ndim - 1, 1, -1)) if by_column else numbers
@@ -162,7 +162,8 @@ def places_of_maxima(x: Array, how: Sliding, by_column: bool) -> npt.NDArray[np.
     out, taps = windows.shape[: x.ndim], math.prod(how.kernel)
     every = np.broadcast_to(places, windows.shape).reshape(*out, taps)
     seen = windows.reshape(*out, taps)
-    first = ((seen == seen.max(-1, keepdims=True)) & (every >= 0)).argmax(-1)[..., None]
+    largest = (seen == seen.max(-1, keepdims=True)) | np.isnan(seen)
+    first = (largest & (every >= 0)).argmax(-1)[..., None]
     images = np.arange(x.shape[0] * x.shape[1]).reshape(*x.shape[:2], *(1 for _ in dims)) * size
     found: npt.NDArray[np.int64] = np.take_along_axis(every, first, -1)[..., 0] + images
     return found

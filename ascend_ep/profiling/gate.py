@@ -78,7 +78,8 @@ def percent(share: float) -> str:
 
 
 def difference(old: list[Any], new: list[Any]) -> float:
-    """The largest difference of outputs, relative to the largest of each; NaN where one has it alone."""
+    """The largest difference of outputs, relative to the largest finite of each; NaN where one has NaN or an
+    infinity alone."""
     if len(old) != len(new):
         raise AscendError("E44006", f"{len(old)} outputs and {len(new)}")
     worst = 0.0
@@ -88,11 +89,11 @@ def difference(old: list[Any], new: list[Any]) -> float:
         x, y = np.asarray(a, np.float64), np.asarray(b, np.float64)
         if not x.size:
             continue
-        if (np.isnan(x) != np.isnan(y)).any():
+        finite = np.isfinite(x)
+        if not np.array_equal(x[~finite], y[~finite], equal_nan=True) or not np.isfinite(y[finite]).all():
             return float("nan")
-        with np.errstate(invalid="ignore"):
-            gap = float(np.nanmax(np.where(x == y, 0.0, np.abs(x - y)), initial=0.0))
-        scale = float(np.nanmax(np.abs(x), initial=0.0))
+        gap = float(np.abs(x[finite] - y[finite]).max(initial=0.0))
+        scale = float(np.abs(x[finite]).max(initial=0.0))
         worst = max(worst, gap / scale if scale else gap)
     return worst
 

@@ -17,7 +17,7 @@ static void take(int64_t mode, bool first, const float *row, float weight, int64
         float value = row[k] * weight;
         if (mode != MAX)
             to[k] += value;
-        else if (first || value > to[k] || isnan(value))
+        else if (first || value > to[k]) /* as PyTorch: a first NaN stays, a later one isn't larger */
             to[k] = value, from[k] = index;
     }
 }

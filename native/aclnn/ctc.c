@@ -37,19 +37,20 @@ static batch batch_of(asc_run *run, int first, int64_t blank) {
                     (long long)b.n, b.times->count, b.lengths->count);
     ASC_STOP_UNLESS(run, blank >= 0 && blank < b.classes, "class %lld, the blank, is none of %lld", (long long)blank,
                     (long long)b.classes);
-    int64_t all = 0, width = b.targets.rank == 2 ? b.targets.dims[1] : INT64_MAX;
+    int64_t all = 0, letters = asc_elements(b.targets); /* `all` never exceeds them: no sum of lengths overflows */
+    bool in_a_row = b.targets.rank != 2;
     for (int64_t i = 0; i < b.n; i++) {
         int64_t length = b.lengths->ints[i], time = b.times->ints[i];
         ASC_STOP_UNLESS(run, time >= 0 && time <= b.log_probs.dims[0], "sequence %lld has %lld steps of %lld",
                         (long long)i, (long long)time, (long long)b.log_probs.dims[0]);
-        ASC_STOP_UNLESS(run, length >= 0 && length <= width, "target %lld has %lld letters", (long long)i,
-                        (long long)length);
+        int64_t most = in_a_row ? letters - all : b.targets.dims[1];
+        ASC_STOP_UNLESS(run, length >= 0 && length <= most, "target %lld has %lld letters of %lld", (long long)i,
+                        (long long)length, (long long)most);
         all += length;
         if (length > b.longest) b.longest = length;
     }
-    ASC_STOP_UNLESS(run, b.targets.rank == 2 ? b.targets.dims[0] == b.n : asc_elements(b.targets) >= all,
-                    "the targets are of fewer sequences");
-    for (int64_t i = 0; i < asc_elements(b.targets) && b.targets.rank != 2; i++)
+    ASC_STOP_UNLESS(run, in_a_row || b.targets.dims[0] == b.n, "the targets are of fewer sequences");
+    for (int64_t i = 0; i < letters && in_a_row; i++)
         ASC_STOP_UNLESS(run, ((int64_t *)b.targets.data)[i] >= 0 && ((int64_t *)b.targets.data)[i] < b.classes,
                         "letter %lld is no class", (long long)i);
     return b;

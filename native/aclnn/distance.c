@@ -64,6 +64,64 @@ void asc_op_inverse(asc_run *run) {
     asc_put(run, 1, made);
 }
 
+/* The norm of order p of the difference of two rows, in float64. NaN stays. */
+static float distance(const float *a, const float *b, int64_t width, double p) {
+    double sum = 0;
+    for (int64_t k = 0; k < width && !isnan(sum); k++) {
+        double d = fabs((double)a[k] - b[k]);
+        if (isinf(p))
+            sum = d <= sum ? sum : d;
+        else
+            sum += p == 2 ? d * d : p == 1 ? d : p == 0 ? (isnan(d) ? d : d != 0) : pow(d, p);
+    }
+    return (float)(p == 2 ? sqrt(sum) : p == 1 || p == 0 || isinf(p) ? sum : pow(sum, 1 / p));
+}
+
+/* Rows of width elements, contiguous, in the batches of `out`. */
+static tensor rows_of(asc_run *run, tensor t, tensor out) {
+    int64_t dims[ASC_MAX_RANK];
+    for (int i = 0; i < out.rank; i++) dims[i] = i < out.rank - 2 ? out.dims[i] : t.dims[t.rank - out.rank + i];
+    return asc_copy(run, asc_expand(run, t, out.rank, dims), ASC_FLOAT32);
+}
+
+/* x1, x2, p, mode, out: between all rows of each batch. */
+void asc_op_distances(asc_run *run) {
+    tensor a = asc_in(run, 0), b = asc_in(run, 1), out = asc_in(run, 4);
+    ASC_STOP_UNLESS(run, a.rank >= 2 && b.rank >= 2 && out.rank >= a.rank && out.rank >= b.rank,
+                    "distances are of rows");
+    int64_t n = a.dims[a.rank - 2], m = b.dims[b.rank - 2], width = a.dims[a.rank - 1];
+    ASC_STOP_UNLESS(run, width == b.dims[b.rank - 1], "rows of %lld elements have no distance from rows of %lld",
+                    (long long)width, (long long)b.dims[b.rank - 1]);
+    ASC_STOP_UNLESS(run, out.dims[out.rank - 2] == n && out.dims[out.rank - 1] == m,
+                    "%lld rows and %lld have %lld by %lld distances", (long long)n, (long long)m,
+                    (long long)out.dims[out.rank - 2], (long long)out.dims[out.rank - 1]);
+    a = rows_of(run, a, out);
+    b = rows_of(run, b, out);
+    tensor made = asc_like(run, out, ASC_FLOAT32);
+    const float *x = a.data, *y = b.data;
+    double p = asc_float(run, 2);
+    for (int64_t i = 0; i < asc_elements(made); i++) {
+        int64_t row = i / m, batch = row / n;
+        ((float *)made.data)[i] = distance(x + row * width, y + (batch * m + i % m) * width, width, p);
+    }
+    asc_put(run, 4, made);
+}
+
+/* self, p, out: between each row and those behind it. */
+void asc_op_pair_distances(asc_run *run) {
+    tensor x = asc_f32(run, 0);
+    ASC_STOP_UNLESS(run, x.rank == 2, "distances are of rows, and self has %d axes", x.rank);
+    int64_t n = x.dims[0], width = x.dims[1], pairs = n * (n - 1) / 2, at = 0;
+    ASC_STOP_UNLESS(run, asc_elements(asc_in(run, 2)) == pairs, "%lld rows have %lld pairs", (long long)n,
+                    (long long)pairs);
+    tensor made = asc_new(run, ASC_FLOAT32, 1, &pairs);
+    const float *rows = x.data;
+    for (int64_t i = 0; i + 1 < n; i++)
+        for (int64_t k = i + 1; k < n; k++)
+            ((float *)made.data)[at++] = distance(rows + i * width, rows + k * width, width, asc_float(run, 1));
+    asc_put(run, 2, made);
+}
+
 /* The norm of order p over the axes. */
 static tensor norm_over(asc_run *run, tensor x, double p, int n, const int64_t *axes) {
     if (isinf(p)) return asc_reduce_axes(run, ASC_REDUCE_MAX, ASC_COMPUTE(run, ASC_FLOAT32, "abs(a)", x), n, axes);
@@ -71,33 +129,6 @@ static tensor norm_over(asc_run *run, tensor x, double p, int n, const int64_t *
                            : ASC_COMPUTE_WITH(run, ASC_FLOAT32, "pow(abs(a), p)", p, x);
     tensor sum = asc_reduce_axes(run, ASC_REDUCE_SUM, powers, n, axes);
     return p == 0 ? sum : ASC_COMPUTE_WITH(run, ASC_FLOAT32, "pow(a, p)", 1 / p, sum);
-}
-
-/* x1, x2, p, mode, out: between all rows of each batch. */
-void asc_op_distances(asc_run *run) {
-    tensor a = asc_in(run, 0), b = asc_in(run, 1);
-    int64_t last = a.rank;
-    ASC_STOP_UNLESS(run, a.rank >= 2 && b.rank >= 2 && a.rank < ASC_MAX_RANK && b.rank < ASC_MAX_RANK,
-                    "distances are of rows");
-    tensor d = ASC_COMPUTE(run, ASC_FLOAT32, "a - b", asc_unsqueeze(a, a.rank - 1), asc_unsqueeze(b, b.rank - 2));
-    asc_put(run, 4, norm_over(run, d, asc_float(run, 2), 1, &last));
-}
-
-/* self, p, out: between each row and those behind it. */
-void asc_op_pair_distances(asc_run *run) {
-    tensor x = asc_f32(run, 0);
-    ASC_STOP_UNLESS(run, x.rank == 2, "distances are of rows, and self has %d axes", x.rank);
-    int64_t n = x.dims[0], pairs = n * (n - 1) / 2, at = 0, last = 1;
-    ASC_STOP_UNLESS(run, asc_elements(asc_in(run, 2)) == pairs, "%lld rows have %lld pairs", (long long)n,
-                    (long long)pairs);
-    tensor made = asc_new(run, ASC_FLOAT32, 1, &pairs);
-    for (int64_t i = 0; i + 1 < n; i++) {
-        tensor rest = asc_narrow(x, 0, i + 1, n - i - 1), row = asc_narrow(x, 0, i, 1);
-        tensor d = norm_over(run, ASC_COMPUTE(run, ASC_FLOAT32, "a - b", rest, row), asc_float(run, 1), 1, &last);
-        memcpy((float *)made.data + at, d.data, (size_t)(n - i - 1) * sizeof(float));
-        at += n - i - 1;
-    }
-    asc_put(run, 2, made);
 }
 
 /* self, p, dim, maxNorm, and out at `out`: each part along the axis, no longer than maxNorm. */

@@ -13,8 +13,11 @@ import torch
 from onnx import TensorProto, helper
 from onnx.backend.test.case.node import collect_testcases
 
+from ascend_ep.compiler.convert import convert
+from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.graph.reference import Reference, reference_run
 from ascend_ep.opdef.registry import Registry
+from ascend_ep.runtime.session import InferenceSession
 
 #: random results, results whose precision isn't the input's, or cases onnx.reference can't run
 EXCLUDED = (
@@ -187,6 +190,23 @@ def test_a_place_of_minus_infinity_is_in_the_image(registry: Registry) -> None:
     found = reference_run(made, {"x": x}, registry)
     assert (found["y0"] == -np.inf).all()
     assert found["y1"].tolist() == [[[0, 1]]]
+
+
+def test_the_place_of_a_maximum_that_is_nan_is_its_own(registry: Registry) -> None:
+    """As the values are NaN, here and in bundles; onnxruntime drops it or keeps it by where it stands."""
+    x = np.array([[[[1, np.nan, 2, 0], [5, 3, np.nan, np.nan], [np.nan, 4, 6, -np.inf]]]], np.float32)
+    for attributes in (
+        {"pads": [1, 1, 1, 1]},
+        {"strides": [1, 2]},
+        {"strides": [2, 2], "pads": [0, 1, 1, 0]},
+    ):
+        made = single("MaxPool", {"x": x}, 2, 12, kernel_shape=[2, 2], **attributes)
+        made.graph.output[1].type.tensor_type.elem_type = TensorProto.INT64
+        found = reference_run(made, {"x": x}, registry)
+        bundle = InferenceSession(convert(made, ConvertOptions(sample_seed=None)).to_bytes())
+        for ours, theirs in zip(found.values(), bundle.run(None, {"x": x}), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+        np.testing.assert_array_equal(x.reshape(-1)[found["y1"]], found["y0"])
 
 
 @pytest.mark.parametrize("mode", [None, "bilinear", "nearest", "bicubic"])

@@ -56,11 +56,27 @@ def test_volumes_against_float64(isa: int, mode: int, padding: int) -> None:
 
 def test_what_lies_outside_reads_nothing() -> None:
     x = np.full((1, 1, 3, 3), np.inf, np.float32)
-    grid = np.array([9, 9, np.inf, 0, -np.inf, 0, np.nan, np.nan], np.float32).reshape(1, 1, 4, 2)
+    grid = np.array([9, 9, 1e30, 0, 0, -1e30, -3, 5], np.float32).reshape(1, 1, 4, 2)
     for mode in MODES:
         np.testing.assert_array_equal(sampled(x, grid, mode, 0, 0), np.zeros((1, 1, 1, 4)))
-        for padding in (1, 2):
-            assert sampled(np.ones_like(x), grid, mode, padding, 1).shape == (1, 1, 1, 4)
+
+
+@pytest.mark.parametrize("align", [0, 1])
+@pytest.mark.parametrize("padding", [0, 1, 2])
+@pytest.mark.parametrize("mode", [0, 1, 2])
+def test_places_that_are_no_numbers_are_nan_where_pytorch_weighs_with_them(
+    mode: int, padding: int, align: int
+) -> None:
+    """PyTorch's nearest and reflected places are of integers made of NaN, which says nothing."""
+    x = rng.standard_normal((1, 2, 3, 4)).astype(np.float32)
+    places = [np.nan, 0, 0.2, np.nan, np.nan, np.nan, np.inf, 0, 0.1, -np.inf, 0.3, -0.2, 7, 7, 0, 0]
+    grid = np.array(places, np.float32).reshape(1, 2, 4, 2)
+    given = torch.from_numpy(x), torch.from_numpy(grid)
+    name = ("bilinear", "nearest", "bicubic")[mode]
+    want = torch.nn.functional.grid_sample(*given, name, PADDINGS[padding], bool(align)).numpy()
+    got = sampled(x, grid, mode, padding, align)
+    known = np.isfinite(grid[0]).all(-1) | (mode == 2 or (mode, padding) == (0, 0))
+    np.testing.assert_allclose(got[0][:, known], want[0][:, known], rtol=1e-5, atol=2e-5)
 
 
 def test_threads_and_empty_tensors() -> None:

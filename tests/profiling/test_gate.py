@@ -126,6 +126,11 @@ def test_differences() -> None:
     assert difference([one], [one + 0.4]) == pytest.approx(0.1)
     assert np.isnan(difference([one], [np.array([1.0, np.nan])]))
     assert difference([np.array([np.inf, np.nan])], [np.array([np.inf, np.nan])]) == 0
+    infinite = np.array([np.inf, 2.0])
+    assert difference([infinite], [infinite + 0.5]) == pytest.approx(0.25)
+    for other in (5.0, -np.inf, np.nan):
+        for pair in ([infinite], [np.array([other, 2.0])]), ([np.array([other, 2.0])], [infinite]):
+            assert np.isnan(difference(*pair))
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,6 +9,14 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from ascend_ep.frameworks.torch import (
+    decomposed_doubles,
+    decomposed_norms,
+    decomposed_pools,
+    decomposed_scatters,
+)
+from ascend_ep.frameworks.torch.decomposed_doubles import in_doubles
+
 
 def decompositions() -> dict[Any, Callable[..., Any]]:
     """By operator. NotImplemented from one of them: torch.onnx translates that call."""
@@ -30,21 +38,34 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         aten.diagonal_copy.default: _diagonal,
         aten.logcumsumexp.default: _logcumsumexp,
         aten.topk.default: _topk,
+        aten.max.dim: _extreme_of_axis,
+        aten.min.dim: _extreme_of_axis,
         aten.copy.default: _copied,
         aten.arange.start_step: _arange,
-        aten.avg_pool2d.default: _averaged,
-        aten.avg_pool3d.default: _averaged,
+        aten.avg_pool2d.default: partial(decomposed_pools.averaged, 2),
+        aten.avg_pool3d.default: partial(decomposed_pools.averaged, 3),
+        aten.max_pool2d_with_indices.default: partial(decomposed_pools.greatest, 2),
+        aten.max_pool3d_with_indices.default: partial(decomposed_pools.greatest, 3),
         aten.elu.default: _elu,
         aten.expm1.default: _expm1,
         aten.log1p.default: _log1p,
         aten.pow.Tensor_Scalar: _power,
         aten.angle.default: _angle,
-        aten.amax.default: partial(_extreme, "amax"),
-        aten.amin.default: partial(_extreme, "amin"),
-        aten.scatter.src: partial(_scattered, "scatter"),
-        aten.scatter_add.default: partial(_scattered, "scatter_add"),
-        aten.scatter_reduce.two: _reduced,
-        aten.linalg_vector_norm.default: _norm,
+        aten.amax.default: partial(decomposed_norms.extreme, "amax"),
+        aten.amin.default: partial(decomposed_norms.extreme, "amin"),
+        aten.scatter.src: partial(decomposed_scatters.scattered, "scatter"),
+        aten.scatter_add.default: partial(decomposed_scatters.scattered, "scatter_add"),
+        aten.scatter_reduce.two: decomposed_scatters.reduced,
+        aten.linalg_vector_norm.default: decomposed_norms.norm,
+        aten.native_layer_norm.default: decomposed_norms.layer_norm,
+        aten.native_group_norm.default: decomposed_norms.group_norm,
+        aten.var.correction: decomposed_norms.variance,
+        aten.var_mean.correction: decomposed_norms.variance_and_mean,
+        aten.clamp.default: in_doubles(decomposed_doubles.clamp),
+        aten.leaky_relu.default: in_doubles(decomposed_doubles.leaky_relu),
+        aten.hardtanh.default: in_doubles(decomposed_doubles.hardtanh),
+        aten.log10.default: in_doubles(decomposed_doubles.log10),
+        aten.log2.default: in_doubles(decomposed_doubles.log2),
     }
 
 
@@ -130,7 +151,7 @@ def _atan2(y: Any, x: Any) -> Any:
     a, b = y.abs(), x.abs()
     steep = a > b
     less, more = torch.where(steep, b, a), torch.where(steep, a, b)
-    slope = torch.where(less == more, torch.where(more == 0, 0.0, 1.0), less / more)
+    slope = torch.where(less == more, (more != 0).to(less.dtype), less / more)
     angle = torch.atan(slope)
     angle = torch.where(steep, math.pi / 2 - angle, angle)
     angle = torch.where(_is_negative(x), math.pi - angle, angle)
@@ -180,6 +201,11 @@ def _topk(x: Any, k: Any, dim: int = -1, largest: bool = True, sorted: bool = Tr
     return (x.clone(), torch.zeros_like(x, dtype=torch.int64)) if not x.dim() else NotImplemented
 
 
+def _extreme_of_axis(x: Any, dim: int, keepdim: bool = False) -> Any:
+    """Of a single number, that number, and not the tensor that is given."""
+    return _topk(x, 1)
+
+
 def _arange(start: Any, end: Any, step: Any = 1, *, dtype: Any = None, device: Any = None, **_: Any) -> Any:
     """Of fractions, in float64, as PyTorch counts and adds them: in float32 there may be one more."""
     import torch
@@ -191,47 +217,6 @@ def _arange(start: Any, end: Any, step: Any = 1, *, dtype: Any = None, device: A
         return NotImplemented
     count = math.ceil((end - start) / step)
     return (torch.arange(count, device=device).to(torch.float64) * step + start).to(dtype)
-
-
-def _averaged(
-    x: Any,
-    kernel: Sequence[int],
-    stride: Sequence[int] = (),
-    padding: Sequence[int] = (0,),
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> Any:
-    """Sums by a divisor of the caller's, which torch.onnx's translation drops."""
-    import torch
-
-    if divisor_override is None or not x.is_floating_point():
-        return NotImplemented
-    axes = len(kernel)
-    sizes, steps = list(kernel), list(stride) or list(kernel)
-    around = [*padding] * (axes // len(padding))
-    steps *= axes // len(steps)
-    pads: list[Any] = []
-    for length, size, step, pad in zip(x.shape[-axes:], sizes, steps, around, strict=True):
-        behind = pad
-        if ceil_mode:  # the last window may begin in front of the end, not behind
-            whole = length + 2 * pad - size
-            count = -(-whole // step)
-            count -= count * step >= length + pad
-            behind += max(0, count * step - whole)
-        pads = [pad, behind, *pads]
-    pool = torch.nn.functional.avg_pool2d if axes == 2 else torch.nn.functional.avg_pool3d
-    return pool(torch.nn.functional.pad(x, pads), sizes, steps) * (math.prod(sizes) / divisor_override)
-
-
-def _elu(x: Any, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Any:
-    """Of a scaled input, which torch.onnx's translation also scales where it is positive."""
-    import torch
-
-    if input_scale == 1:
-        return NotImplemented
-    wide = x.to(torch.promote_types(x.dtype, torch.float32))
-    return torch.where(wide > 0, wide * scale, torch.expm1(wide * input_scale) * (alpha * scale)).to(x.dtype)
 
 
 def _floats(x: Any) -> Any:
@@ -275,48 +260,15 @@ def _power(x: Any, exponent: Any) -> Any:
     return torch.sqrt(x) if exponent > 0 else torch.rsqrt(x)
 
 
-def _norm(
-    x: Any, ord: float = 2, dim: Sequence[int] | None = None, keepdim: bool = False, *, dtype: Any = None
-) -> Any:
-    """Over all axes, which torch.onnx's translation never keeps."""
+def _elu(x: Any, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Any:
+    """Of a scaled input, which torch.onnx's translation also scales where it is positive; in float64, where
+    it rounds the numbers."""
     import torch
 
-    if dim is not None or not keepdim:
+    if input_scale == 1 and x.dtype != torch.float64:
         return NotImplemented
-    return torch.linalg.vector_norm(x, ord, list(range(x.dim())), True, dtype=dtype)
-
-
-def _extreme(name: str, x: Any, dim: Sequence[int] = (), keepdim: bool = False) -> Any:
-    """Over all axes, which torch.onnx's translation has to be told; of a number, axis 0 is none."""
-    if not x.dim():
-        return x.clone()
-    return NotImplemented if dim else getattr(x, name)(list(range(x.dim())), keepdim)
-
-
-def _scattered(name: str, x: Any, dim: int, index: Any, source: Any, *reduction: str, **how: Any) -> Any:
-    """Of as many elements as there are places for; ONNX takes no more."""
-    if index.dim() != source.dim() or index.shape == source.shape:
-        return NotImplemented
-    for axis, count in enumerate(index.shape):
-        source = source.narrow(axis, 0, count)
-    return getattr(x, name)(dim, index, source, *reduction, **how)
-
-
-def _reduced(x: Any, dim: int, index: Any, source: Any, reduction: str, *, include_self: bool = True) -> Any:
-    """A mean as a sum over a count; torch.onnx's translation of it takes the last element."""
-    if reduction != "mean":
-        return _scattered("scatter_reduce", x, dim, index, source, reduction, include_self=include_self)
-    is_whole = not (x.is_floating_point() or x.is_complex())
-    wide, values = (x, source) if is_whole else (_floats(x), _floats(source))
-    if wide is None or values is None:
-        return NotImplemented
-    for axis, count in enumerate(index.shape):
-        values = values.narrow(axis, 0, count)
-    totals, counts = (
-        into.scatter_reduce(dim, index, of, "sum", include_self=include_self)
-        for into, of in ((wide, values), (wide.new_ones(wide.shape), values.new_ones(values.shape)))
-    )
-    return totals.div(counts, rounding_mode="floor" if is_whole else None).to(x.dtype)
+    wide = x.to(torch.promote_types(x.dtype, torch.float32))
+    return torch.where(wide > 0, wide * scale, torch.expm1(wide * input_scale) * (alpha * scale)).to(x.dtype)
 
 
 def _angle(x: Any) -> Any:
@@ -326,5 +278,5 @@ def _angle(x: Any) -> Any:
     wide = _floats(x)
     if wide is None:
         return NotImplemented
-    angle = torch.where(wide.isnan(), wide, torch.where(wide < 0, math.pi, 0.0))
+    angle = torch.where(wide.isnan(), wide, torch.where(wide < 0, wide.new_full((), math.pi), 0.0))
     return angle.to(x.dtype) if x.is_floating_point() else angle.to(torch.float32)

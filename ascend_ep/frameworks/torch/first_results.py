@@ -13,6 +13,8 @@ _log = logging.getLogger("ascend_ep.torch")
 MOST_DIFFERENCE = 1e-3
 #: So much more of half floats: four of bfloat16's last places.
 COARSER = 32
+#: So much less of float64: a number that was rounded to float32 in between is seen.
+FINER = 1e-7
 #: Two orders of summation are this far apart in what they lose, at most.
 MOST_TIMES = 4
 #: Where PyTorch's own results are further off than this share, float64 can't tell two meanings apart.
@@ -37,8 +39,11 @@ def objection(part: Any, arguments: Sequence[Any], results: Sequence[Any], expec
     result. What errs by less than PyTorch's rounding isn't seen.
     """
     apart = [difference(a, b) for a, b in zip(results, expected, strict=True)]
-    worst = max(apart, key=lambda share: (share != share, share))
-    reason = f"the bundle's results differ by {worst:.1g} of the largest"
+    worst, dtype = max(
+        ((share, getattr(t, "dtype", None)) for share, t in zip(apart, expected, strict=True)),
+        key=lambda one: (one[0] != one[0], one[0]),
+    )
+    reason = f"the bundle's results differ by {worst * _step(dtype):.1g} of the largest"
     exact = in_float64(part, arguments)
     if exact is None:
         return reason
@@ -61,7 +66,7 @@ def objection(part: Any, arguments: Sequence[Any], results: Sequence[Any], expec
 
 
 def difference(result: Any, expected: Any) -> float:
-    """The largest difference as a share of the largest magnitude; of half floats, by their coarser step."""
+    """The largest difference as a share of the largest magnitude, by the step of half floats and float64."""
     import torch
 
     if not isinstance(expected, torch.Tensor):
@@ -77,15 +82,22 @@ def difference(result: Any, expected: Any) -> float:
 
 def _shares(result: Any, expected: Any) -> tuple[float, float]:
     """The largest difference and the root of the mean square, as shares of the largest magnitude; of half
-    floats, smaller by COARSER."""
+    floats, smaller by COARSER, of float64, larger by FINER."""
     import torch
 
-    narrow = (torch.float16, torch.bfloat16)
     a, b = result.double(), expected.double()
     same = (a == b) | (a.isnan() & b.isnan())
     off = torch.where(same, 0.0, (a - b).abs())
-    unit = 1 / (max(_largest(expected), LEAST) * (COARSER if result.dtype in narrow else 1))
+    unit = 1 / (max(_largest(expected), LEAST) * _step(result.dtype))
     return float(off.max() * unit), float(off.square().mean().sqrt() * unit)
+
+
+def _step(dtype: Any) -> float:
+    """Of a type, beside float32's."""
+    import torch
+
+    steps = {torch.float16: COARSER, torch.bfloat16: COARSER, torch.float64: FINER}
+    return steps.get(dtype, 1)
 
 
 def _largest(tensor: Any) -> float:

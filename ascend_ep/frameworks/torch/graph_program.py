@@ -16,6 +16,7 @@ from ascend_ep.compiler.conversion import Conversion
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.frameworks.torch import torchlib
+from ascend_ep.frameworks.torch.double_numbers import DoubleNumbers
 from ascend_ep.frameworks.torch.tensors import array_of, tensor_of
 from ascend_ep.frameworks.torch.torch_library import translations
 from ascend_ep.runtime.session import InferenceSession
@@ -38,19 +39,23 @@ def converted(
     """
     import torch
 
-    with _quiet(), torchlib.read_once():
+    numbers = DoubleNumbers()
+    with _quiet(), torchlib.read_once(), numbers.noted():
         try:
             program = torch.onnx.export(
                 exported,
                 dynamo=True,
-                custom_translation_table=translations(),
+                custom_translation_table={**torchlib.translations(), **translations()},
                 input_names=list(input_names) or None,
                 output_names=list(output_names) or None,
                 verbose=False,
+                optimize=False,
             )
+            assert program is not None
+            numbers.restore(program.model)
+            program.optimize()
         except torch.onnx.errors.OnnxExporterError as error:
             raise Unsupported(_first_line(error)) from error
-    assert program is not None
     return convert(program.model_proto, ConvertOptions(sample_seed=None, search_seconds=search_seconds))
 
 
@@ -225,8 +230,12 @@ class _Tensors:
                 raise Unsupported(_first_line(error)) from error
 
 
+#: Of PyTorch's own functions of two sizes; Mod is of those that aren't below 0.
+_OPERATORS = {"FloorDiv": operator.floordiv, "PythonMod": operator.mod, "Mod": operator.mod}
+
+
 def _computed(copy: Any, size: Any, of: Mapping[Any, tuple[Any, int]]) -> Any:
-    """A size that sums and products of the tensors' sizes make, as a node. `of`: tensor and axis by size."""
+    """A size that the tensors' sizes make by arithmetic, as a node. `of`: tensor and axis by size."""
     import torch
 
     if size.is_Integer:
@@ -239,6 +248,10 @@ def _computed(copy: Any, size: Any, of: Mapping[Any, tuple[Any, int]]) -> Any:
             if left == size:  # the tensor has several of it
                 whole = copy.call_function(torch.ops.aten.sym_size.int, place)
                 return copy.call_function(operator.floordiv, (whole, int(factor)))
+    join = _OPERATORS.get(type(size).__name__)
+    if join is not None:
+        a, b = (_computed(copy, part, of) for part in size.args)
+        return copy.call_function(join, (a, b))
     if size.is_Add or size.is_Mul:
         join = operator.add if size.is_Add else operator.mul
         parts = [_computed(copy, part, of) for part in size.args]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import operator
 import threading
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -26,6 +27,24 @@ def names() -> frozenset[Any]:
 
     with read_once():
         return frozenset(ONNXRegistry.from_torchlib(opset_version=ONNX_DEFAULT_OPSET).functions) - WRONG
+
+
+@lru_cache(maxsize=1)
+def translations() -> dict[Any, Callable[..., Any]]:
+    """Of operators of which it has one that means something else, right ones."""
+    return {operator.floordiv: size_quotient()}
+
+
+def size_quotient() -> Callable[..., Any]:
+    """Of sizes, rounded down, as Python divides them: ONNX's Div rounds towards 0, its Mod has the divisor's
+    sign."""
+    from onnxscript import INT64
+    from onnxscript import opset18 as op
+
+    def quotient(size: INT64, by: INT64) -> INT64:
+        return op.Div(op.Sub(size, op.Mod(size, by)), by)
+
+    return quotient
 
 
 @contextlib.contextmanager

@@ -1,8 +1,11 @@
 /* grid_sample: images read at the places that a grid names. Formulas: the ONNX page of GridSample.
  *   x [N, C, spatial..], grid [N, out.., r] (the last axis first, in [-1, 1]) -> y [N, C, out..]; r = 2 or 3
  * ints: asc_grid_sample_params
- * A coordinate that is NaN reads where the least would; taps outside a zero border read nothing. */
+ * Taps outside a zero border read nothing. A coordinate that isn't finite gives NaN where it would weigh taps without
+ * being brought inside before, as in PyTorch: by cubics, and linearly between the zeros around images; elsewhere NaN
+ * reads where the least would. */
 #include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "asc_plan.h"
@@ -108,6 +111,12 @@ static float cubic_weight(float distance) {
 
 /* Taps along one axis. */
 static void axis_taps(const grid_job *job, float g, int64_t n, int32_t *at, float *weight) {
+    bool zeros = job->padding == ASC_GRID_PADDING_ZEROS && job->spatial == 2;
+    bool weighs = job->mode == ASC_GRID_CUBIC || (job->mode == ASC_GRID_LINEAR && zeros);
+    if (weighs && !isfinite(g)) {
+        for (int k = 0; k < job->wide; k++) at[k] = -1, weight[k] = NAN;
+        return;
+    }
     float from = coordinate(job, g, n), whole = floorf(from), t = from - whole;
     int64_t first = (int64_t)whole;
     if (job->mode == ASC_GRID_NEAREST) {
