@@ -98,7 +98,7 @@ static void turn(asc_run *run, tensor to_a, tensor to_b, tensor a, tensor b, boo
     asc_store(run, to_b, ASC_COMPUTE(run, a.dtype, back ? "-a" : "a", a));
 }
 
-static tensor turned(asc_run *run, tensor x, int64_t mode, bool back) {
+static tensor rotated(asc_run *run, tensor x, int64_t mode, bool back) {
     tensor y = asc_like(run, x, x.dtype);
     switch (mode) {
         case PAIRS:
@@ -129,14 +129,15 @@ static int64_t mode_of(asc_run *run, int i, tensor x) {
     return mode;
 }
 
-/* x, cos, sin, mode, out: x cos + turned x sin. */
+/* x, cos, sin, mode, out: x cos + rotated x sin. */
 void asc_op_rotary(asc_run *run) {
     tensor x = asc_in(run, 0);
     int64_t mode = mode_of(run, 3, x);
     x = asc_cast(run, x, real_of(x));
     if (mode == HALVES_OF_PAIRS) x = sorted_pairs(run, x, false);
-    asc_put(run, 4,
-            ASC_COMPUTE(run, x.dtype, "a * b + c * d", x, asc_in(run, 1), turned(run, x, mode, false), asc_in(run, 2)));
+    asc_put(
+        run, 4,
+        ASC_COMPUTE(run, x.dtype, "a * b + c * d", x, asc_in(run, 1), rotated(run, x, mode, false), asc_in(run, 2)));
 }
 
 /* dy, cos, sin, x, mode, dx, dcos, dsin: the last two only with x. */
@@ -145,7 +146,7 @@ void asc_op_rotary_backward(asc_run *run) {
     int64_t mode = mode_of(run, 4, g);
     g = asc_cast(run, g, real_of(g));
     tensor by_sin = ASC_COMPUTE(run, g.dtype, "a * b", g, asc_in(run, 2));
-    tensor dx = ASC_COMPUTE(run, g.dtype, "a * b + c", g, asc_in(run, 1), turned(run, by_sin, mode, true));
+    tensor dx = ASC_COMPUTE(run, g.dtype, "a * b + c", g, asc_in(run, 1), rotated(run, by_sin, mode, true));
     asc_put(run, 5, mode == HALVES_OF_PAIRS ? sorted_pairs(run, dx, true) : dx);
     if (!asc_given_at(run, 3)) return;
     tensor x = asc_cast(run, asc_in(run, 3), g.dtype);
@@ -154,5 +155,5 @@ void asc_op_rotary_backward(asc_run *run) {
         asc_put(run, 6, asc_sum_to(run, ASC_COMPUTE(run, g.dtype, "a * b", g, x), asc_in(run, 6)));
     if (asc_given_at(run, 7))
         asc_put(run, 7,
-                asc_sum_to(run, ASC_COMPUTE(run, g.dtype, "a * b", g, turned(run, x, mode, false)), asc_in(run, 7)));
+                asc_sum_to(run, ASC_COMPUTE(run, g.dtype, "a * b", g, rotated(run, x, mode, false)), asc_in(run, 7)));
 }

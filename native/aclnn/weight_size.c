@@ -1,4 +1,4 @@
-/* weight_size.c - the memory that the weight of a product takes in the layout of a device. The kernels here take
+/* weight_size.c - the memory of the weight of a product in the layout of a device. The kernels here take
  * weights as they are; programs allocate what the layout of a card would take. */
 #include "aclnn/asc_matmul_weight.h"
 #include "handle.h"

@@ -96,7 +96,7 @@ def test_norms_of_sums(device: Device, dtype: str) -> None:
     close(made, normal(deep, g, 1e-3)[0] + wide(beta)[0], dtype)
 
 
-def turned(x: Array, mode: int) -> tuple[Array, Array]:
+def rotated(x: Array, mode: int) -> tuple[Array, Array]:
     """What meets cos, and what meets sin."""
     if mode == 3:
         x = np.concatenate([x[..., ::2], x[..., 1::2]], -1)
@@ -112,7 +112,7 @@ def turned(x: Array, mode: int) -> tuple[Array, Array]:
 def test_rotation_by_positions_and_its_gradients(device: Device, dtype: str, mode: int) -> None:
     x, grad = some((2, 3, 5, 12), dtype), some((2, 3, 5, 12), dtype, 1)
     cos, sin = some((1, 3, 1, 12), dtype, 2), some((1, 3, 1, 12), dtype, 3)
-    first, second = turned(wide(x)[0], mode)
+    first, second = rotated(wide(x)[0], mode)
     for given in views(x):
         device.call(
             "RotaryPositionEmbedding", given, whole(cos), whole(sin), mode, out := empty(x.shape, dtype)
@@ -123,7 +123,7 @@ def test_rotation_by_positions_and_its_gradients(device: Device, dtype: str, mod
         "RotaryPositionEmbeddingGrad", whole(grad), whole(cos), whole(sin), whole(x), mode, dx, dcos, dsin
     )
     g = wide(grad)[0]
-    rows, turns = (t.T for t in turned(np.eye(12), mode))
+    rows, turns = (t.T for t in rotated(np.eye(12), mode))
     # y = R x cos + T x sin for matrices R and T: the way back is by their transposes
     wanted = (g * wide(cos)[0]) @ rows + (g * wide(sin)[0]) @ turns
     close(dx, wanted, dtype)

@@ -1,4 +1,4 @@
-/* aclnn/asc_matmul_weight.h - how much memory the weight of a product takes in the layout that suits the device.
+/* aclnn/asc_matmul_weight.h - the memory of the weight of a product in the layout that suits the device.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
