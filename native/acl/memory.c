@@ -66,8 +66,13 @@ static bool is_apart(asc_place place) {
     return place == ASC_PLACE_DEVICE && asc_get_settings()->check;
 }
 
+/* What a card gives to who asks for so many bytes of a device: whole pieces of 32, and one more. */
+static size_t padded(size_t bytes) {
+    return (bytes + 63) / 32 * 32;
+}
+
 static size_t whole(size_t bytes) {
-    return bytes ? (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : ALIGNMENT;
+    return (padded(bytes) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
 void *asc_memory_new(size_t bytes, asc_place place, int32_t device) {
@@ -183,6 +188,7 @@ aclError asc_memory_check(const void *pointer, size_t bytes, asc_place place, co
     }
     if (copy.freed) return after_free(&copy, pointer, name);
     size_t left = copy.block.bytes - ((uintptr_t)pointer - copy.block.start);
+    if (!check && copy.block.place == ASC_PLACE_DEVICE) left += padded(copy.block.bytes) - copy.block.bytes;
     if (bytes > left) {
         if (check) asc_describe_site(copy.block.made.caller, made, sizeof made);
         return asc_acl_fail(ACL_ERROR_RT_PARAM_INVALID, "%s has %zu bytes left in its block of %zu, not %zu%s%s", name,

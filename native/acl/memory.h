@@ -23,8 +23,9 @@ void *asc_memory_new(size_t bytes, asc_place place, int32_t device);
 aclError asc_memory_free(void *pointer, asc_place place, aclError code);
 /* The block that the address lies in (its end included); false when none does. */
 bool asc_memory_find(const void *pointer, asc_acl_block *found);
-/* Whether `bytes` bytes from there may be used as memory of that place. What runs over the end of a block always fails;
- * what lies in no block, in a freed one, or at the other place fails in checking mode. */
+/* Whether `bytes` bytes from there may be used as memory of that place. What runs over the end of a block fails, in
+ * checking mode by one byte, otherwise where it runs over what a card pads a block with, which programs rely on. What
+ * lies in no block, in a freed one, or at the other place fails in checking mode. */
 aclError asc_memory_check(const void *pointer, size_t bytes, asc_place place, const char *name);
 /* Where the bytes are. */
 void *asc_real(const void *pointer);

@@ -23,6 +23,16 @@ void asc_op_bitwise_not(asc_run *run) {
     asc_run_formula(run, asc_in(run, 0).dtype == ASC_BOOL ? "!self" : "not(self)");
 }
 
+/* tensors, out. */
+void asc_op_sum_of_tensors(asc_run *run) {
+    const asc_argument *in = asc_arg(run, 0);
+    ASC_STOP_UNLESS(run, in->count > 0, "a sum of no tensors");
+    tensor to = asc_in(run, 1), sum = in->tensors[0];
+    int32_t type = to.dtype == ASC_FLOAT16 || to.dtype == ASC_BFLOAT16 ? ASC_FLOAT32 : to.dtype;
+    for (int k = 1; k < in->count; k++) sum = ASC_COMPUTE(run, type, "a + b", sum, in->tensors[k]);
+    asc_store(run, to, sum);
+}
+
 /* self, weight, out: a weight for each channel (axis 1). */
 static tensor along_channels(asc_run *run, tensor weight, tensor x) {
     int64_t dims[ASC_MAX_RANK];
@@ -80,6 +90,56 @@ void asc_op_gated_backward(asc_run *run, int by_second) {
     for (int i = 0; i < 2; i++)
         asc_store(run, asc_narrow(to, axis, i * half, half),
                   ASC_COMPUTE(run, x.dtype, formulas[by_second][i], a, b, g));
+}
+
+/* Of GeGlu and its gradient: which half the function is of, 1 the first, and whether it is that of tanh. `dim` is the
+ * position of dim; approximate and perhaps activateLeft stand behind it. */
+typedef struct gelu_gate {
+    tensor active, other;
+    int axis;
+    bool left, tanh;
+} gelu_gate;
+
+static gelu_gate gate_of(asc_run *run, tensor x, int dim, int last) {
+    gelu_gate g = {.left = last > dim + 2 && asc_int(run, dim + 2), .tanh = asc_int(run, dim + 1) == 0};
+    tensor a, b;
+    halve(run, x, dim, &g.axis, &a, &b);
+    g.active = g.left ? a : b;
+    g.other = g.left ? b : a;
+    return g;
+}
+
+#define GELU_OF_A_TANH "t = tanh(0.7978845608028654 * (a + 0.044715 * a * a * a)); "
+#define GELU_OF_A_ERF "t = erf(a * 0.7071067811865476); "
+
+/* self, dim, approximate (0 tanh, 1 erf), perhaps activateLeft, out, outGelu. */
+void asc_op_gelu_gated(asc_run *run, int out) {
+    tensor x = asc_in(run, 0);
+    int32_t type = x.dtype == ASC_FLOAT64 ? ASC_FLOAT64 : ASC_FLOAT32;
+    gelu_gate g = gate_of(run, x, 1, out);
+    tensor gelu = ASC_COMPUTE(
+        run, type, g.tanh ? GELU_OF_A_TANH "0.5 * a * (1 + t)" : GELU_OF_A_ERF "0.5 * a * (1 + t)", g.active);
+    asc_put(run, out, ASC_COMPUTE(run, type, "a * b", gelu, g.other));
+    asc_put(run, out + 1, gelu);
+}
+
+/* gradOutput, self, gelu, dim, approximate, perhaps activateLeft, gradInput. */
+void asc_op_gelu_gated_backward(asc_run *run, int out) {
+    tensor x = asc_in(run, 1), grad = asc_in(run, 0), to = asc_in(run, out);
+    int32_t type = x.dtype == ASC_FLOAT64 ? ASC_FLOAT64 : ASC_FLOAT32;
+    gelu_gate g = gate_of(run, x, 3, out);
+    int64_t half = g.active.dims[g.axis];
+    tensor slope = ASC_COMPUTE(run, type,
+                               g.tanh ? GELU_OF_A_TANH
+                                   "b * c * (0.5 * (1 + t) + 0.5 * a * (1 - t * t) * "
+                                   "0.7978845608028654 * (1 + 0.134145 * a * a))"
+                                      : GELU_OF_A_ERF
+                                   "b * c * (0.5 * (1 + t) + a * exp(-0.5 * a * a) * "
+                                   "0.3989422804014327)",
+                               g.active, g.other, grad);
+    asc_store(run, asc_narrow(to, g.axis, g.left ? 0 : half, half), slope);
+    asc_store(run, asc_narrow(to, g.axis, g.left ? half : 0, half),
+              ASC_COMPUTE(run, type, "a * b", grad, asc_in(run, 2)));
 }
 
 /* gradOutput, self, weight, gradInput, gradWeight. */

@@ -153,7 +153,7 @@ static tensor beyond(asc_run *run, int i, int64_t batches, int64_t positions) {
 
 /* Of inference: nothing is dropped or kept. Lengths are positions of lists, -1 where there is none. */
 static void infer(asc_run *run, const problem *p, tensor keys, tensor values, int query_lengths, int key_lengths,
-                  int out) {
+                  int out, int lse) {
     int64_t width = width_of(p, asc_in(run, 0)), last = 3;
     tensor q = asc_cast(run, as_heads(run, p, asc_in(run, 0), width), ASC_FLOAT32);
     tensor k = for_all_heads(run, as_heads(run, p, keys, width), p->heads);
@@ -163,9 +163,9 @@ static void infer(asc_run *run, const problem *p, tensor keys, tensor values, in
         s = ASC_COMPUTE(run, ASC_FLOAT32, "b ? 0 - inf : a", s, beyond(run, key_lengths, s.dims[0], s.dims[3]));
     tensor top = asc_reduce_axes(run, ASC_REDUCE_MAX, s, 1, &last);
     tensor e = ASC_COMPUTE(run, ASC_FLOAT32, "a == 0 - inf ? 0 : exp(a - b)", s, top);
-    tensor weights =
-        ASC_COMPUTE(run, ASC_FLOAT32, "b == 0 ? 0 : a / b", e, asc_reduce_axes(run, ASC_REDUCE_SUM, e, 1, &last));
-    tensor y = asc_multiply(run, weights, v);
+    tensor sum = asc_reduce_axes(run, ASC_REDUCE_SUM, e, 1, &last);
+    tensor y = asc_multiply(run, ASC_COMPUTE(run, ASC_FLOAT32, "b == 0 ? 0 : a / b", e, sum), v);
+    if (lse >= 0) asc_put(run, lse, ASC_COMPUTE(run, ASC_FLOAT32, "b == 0 ? inf : a + log(b)", top, sum));
     if (query_lengths >= 0 && asc_arg(run, query_lengths)->count > 0)
         y = ASC_COMPUTE(run, ASC_FLOAT32, "b ? 0 : a", y,
                         asc_swap(beyond(run, query_lengths, y.dims[0], y.dims[2]), 2, 3));
@@ -190,7 +190,7 @@ void asc_op_prompt_attention(asc_run *run) {
                  .drop = -1,
                  .mask = 4};
     set_layout(run, &p, asc_arg(run, 16)->text);
-    infer(run, &p, asc_in(run, 1), asc_in(run, 2), 5, 6, 20);
+    infer(run, &p, asc_in(run, 1), asc_in(run, 2), 5, 6, 20, -1);
 }
 
 static tensor only_tensor(asc_run *run, int i) {
@@ -207,7 +207,29 @@ void asc_op_next_attention(asc_run *run) {
     problem p = {.heads = asc_int(run, 15), .scale = asc_float(run, 16), .keep = 1, .pse = 3, .drop = -1, .mask = 4};
     p.before = p.behind = INT32_MAX;
     set_layout(run, &p, asc_arg(run, 17)->text);
-    infer(run, &p, only_tensor(run, 1), only_tensor(run, 2), -1, 5, 21);
+    infer(run, &p, only_tensor(run, 1), only_tensor(run, 2), -1, 5, 21, -1);
+}
+
+/* query, keys, values, pse, mask, lengths of queries, of keys, seven scales of integers, block table, paddings on the
+ * left, perhaps scales of keys and values, shared prefixes and parts that rotate; from `tail` on heads, scale, pre and
+ * next tokens, layout, heads of keys, sparse mode, inner precision, block size, antiquantMode, softmaxLseFlag, perhaps
+ * modes of keys and values, attention, lse. */
+void asc_op_fused_attention(asc_run *run, int tail) {
+    int out = tail == 17 ? tail + 11 : tail + 13;
+    refuse_given(run, 7, 13, "integers");
+    refuse_given(run, 14, 16, "blocks or padding on the left");
+    refuse_given(run, 17, tail - 1, "integers, shared prefixes or parts that rotate");
+    problem p = {.heads = asc_int(run, tail),
+                 .mode = asc_int(run, tail + 6),
+                 .before = asc_int(run, tail + 2),
+                 .behind = asc_int(run, tail + 3),
+                 .scale = asc_float(run, tail + 1),
+                 .keep = 1,
+                 .pse = 3,
+                 .drop = -1,
+                 .mask = 4};
+    set_layout(run, &p, asc_arg(run, tail + 4)->text);
+    infer(run, &p, only_tensor(run, 1), only_tensor(run, 2), 5, 6, out, asc_int(run, tail + 10) ? out + 1 : -1);
 }
 
 /* query, key, value, dy, pse, dropMask, paddingMask, mask, softmaxMax, softmaxSum, softmaxIn, attention, prefix, scale,

@@ -13,6 +13,7 @@
 
 struct aclOpExecutor {
     const asc_operator *row;
+    bool repeatable; /* lives until it is destroyed: each launch takes a copy */
     uint32_t n;
     asc_argument arguments[];
 };
@@ -33,6 +34,23 @@ static void release(executor *e) {
 
 /* ---- the first phase: arguments --------------------------------------------------------------------------- */
 
+/* Says where a tensor's elements are, `offset` of them behind an address; false: they aren't all the device's. */
+static bool set_data(asc_tensor *t, void *address, int64_t offset, const char *name) {
+    bool empty = false;
+    size_t last = 0; /* the position of the last element */
+    for (int i = 0; i < t->rank; i++) {
+        empty |= t->dims[i] == 0;
+        last += (size_t)(t->dims[i] - 1) * (size_t)t->strides[i];
+    }
+    if (!address && !empty) {
+        asc_acl_fail(ACLNN_ERR_PARAM_NULLPTR, "%s has elements and no memory", name);
+        return false;
+    }
+    size_t bytes = asc_dtype_bytes(t->dtype), two = t->dtype == ASC_INT4 ? 2 : 1; /* to a byte */
+    if (address) t->data = (char *)address + (size_t)offset * bytes / two;
+    return empty || asc_memory_check(t->data, (last + two) / two * bytes, ASC_PLACE_DEVICE, name) == ACL_SUCCESS;
+}
+
 static bool read_tensor(const asc_operand *o, asc_tensor *t, const char *name) {
     *t = (asc_tensor){.dtype = asc_rt_type(o->type), .rank = o->view.rank};
     if (t->dtype == ASC_UNDEFINED || t->dtype == ASC_STRING || t->rank > ASC_MAX_RANK) {
@@ -42,26 +60,16 @@ static bool read_tensor(const asc_operand *o, asc_tensor *t, const char *name) {
                      name, (int)o->type, t->rank, ASC_MAX_RANK);
         return false;
     }
-    bool empty = false;
-    size_t last = 0; /* the position of the last element */
     for (int i = 0; i < t->rank; i++) {
         t->dims[i] = o->view.dims[i];
         t->strides[i] = o->strides.dims[i];
-        empty |= t->dims[i] == 0;
-        last += (size_t)(t->dims[i] - 1) * (size_t)t->strides[i];
         if (t->dims[i] < 0 || t->strides[i] < 0) {
             asc_acl_fail(ACLNN_ERR_PARAM_INVALID, "axis %d of %s has %lld elements, %lld apart", i, name,
                          (long long)t->dims[i], (long long)t->strides[i]);
             return false;
         }
     }
-    if (!o->data && !empty) {
-        asc_acl_fail(ACLNN_ERR_PARAM_NULLPTR, "%s has elements and no memory", name);
-        return false;
-    }
-    size_t bytes = asc_dtype_bytes(t->dtype);
-    if (o->data) t->data = (char *)o->data + (size_t)o->offset * bytes;
-    return empty || asc_memory_check(t->data, (last + 1) * bytes, ASC_PLACE_DEVICE, name) == ACL_SUCCESS;
+    return set_data(t, o->data, o->offset, name);
 }
 
 static bool read_tensors(asc_argument *a, const char *name, const void *handle) {
@@ -78,6 +86,10 @@ static bool read_tensors(asc_argument *a, const char *name, const void *handle) 
         const asc_operand *o = asc_handle_get(ASC_KIND_TENSOR, item);
         if (!o) return asc_handle_fail(ACLNN_ERR_PARAM_INVALID, ASC_KIND_TENSOR, item, name), false;
         if (!read_tensor(o, &a->tensors[k], name)) return false;
+        if (o->type == ACL_INT4 && (is_written(a->kind) || o->offset % 2))
+            return asc_acl_fail(ACLNN_ERR_PARAM_INVALID, "%s is of 4-bit integers, which are read only, from a byte on",
+                                name),
+                   false;
     }
     return true;
 }
@@ -233,6 +245,31 @@ static void end(void *argument) {
     release(e);
 }
 
+static size_t item_bytes(const asc_argument *a) {
+    if (is_tensors(a->kind)) return sizeof *a->tensors;
+    if (a->kind == 'S' || a->kind == 'Z') return sizeof *a->numbers;
+    return a->kind == 'c' ? strlen(a->text) : sizeof *a->ints;
+}
+
+static executor *copy(const executor *from) {
+    executor *e = malloc(sizeof *e + from->n * sizeof *e->arguments);
+    if (!e) return NULL;
+    memcpy(e, from, sizeof *e + from->n * sizeof *e->arguments);
+    bool good = true;
+    for (uint32_t i = 0; i < e->n; i++) {
+        asc_argument *a = &e->arguments[i];
+        if (strchr("idbt", a->kind) || a->count < 0) continue;
+        size_t bytes = ((size_t)a->count + 1) * item_bytes(a);
+        void *items = malloc(bytes);
+        if (items) memcpy(items, from->arguments[i].tensors, a->kind == 'c' ? item_bytes(a) + 1 : bytes);
+        good &= items != NULL;
+        a->tensors = items;
+    }
+    if (good) return e;
+    release(e);
+    return NULL;
+}
+
 aclnnStatus asc_operator_launch(const asc_operator *row, aclOpExecutor *handle, aclrtStream stream,
                                 const void *caller) {
     asc_enter(row->name, caller);
@@ -243,7 +280,11 @@ aclnnStatus asc_operator_launch(const asc_operator *row, aclOpExecutor *handle, 
                                      : asc_handle_fail(ACLNN_ERR_PARAM_INVALID, ASC_KIND_EXECUTOR, handle, "executor"));
     asc_stream *found = NULL;
     if (asc_stream_get(stream, &found) != ACL_SUCCESS) return ACLNN_ERR_RUNTIME_ERROR;
-    asc_handle_take(ASC_KIND_EXECUTOR, handle);
+    if (e->repeatable)
+        e = copy(e);
+    else
+        asc_handle_take(ASC_KIND_EXECUTOR, handle);
+    if (!e) return asc_acl_fail(ACLNN_ERR_INNER, "this machine has no memory left");
     pin(e, asc_memory_pin);
     return asc_stream_push(found, run, end, e) == ACL_SUCCESS ? ACLNN_SUCCESS : ACLNN_ERR_RUNTIME_ERROR;
 }
@@ -258,4 +299,88 @@ void asc_operator_resize(const asc_argument *tensor, int32_t rank, const int64_t
         o->strides.dims[i] = step;
         step *= dims[i];
     }
+}
+
+/* ---- executors that run more than once ---------------------------------------------------------------------- */
+
+static executor *executor_of(aclOpExecutor *handle) {
+    executor *e = asc_handle_get(ASC_KIND_EXECUTOR, handle);
+    if (!e) asc_handle_fail(ACLNN_ERR_PARAM_INVALID, ASC_KIND_EXECUTOR, handle, "executor");
+    return e;
+}
+
+aclnnStatus aclSetAclOpExecutorRepeatable(aclOpExecutor *handle) {
+    ASC_ENTER();
+    if (!handle) return asc_acl_fail(ACLNN_ERR_PARAM_NULLPTR, "executor must not be NULL");
+    executor *e = executor_of(handle);
+    if (!e) return ACLNN_ERR_PARAM_INVALID;
+    e->repeatable = true;
+    return ACLNN_SUCCESS;
+}
+
+aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor *handle) {
+    ASC_ENTER();
+    if (!handle) return asc_acl_fail(ACLNN_ERR_PARAM_NULLPTR, "executor must not be NULL");
+    executor *e = asc_handle_take(ASC_KIND_EXECUTOR, handle);
+    if (!e) return asc_handle_fail(ACLNN_ERR_PARAM_INVALID, ASC_KIND_EXECUTOR, handle, "executor");
+    release(e);
+    return ACLNN_SUCCESS;
+}
+
+/* The address of tensor `item` of the argument that is the `index`th among those of `kinds`. `given` is the tensor that
+ * was there, whose offset stays. */
+static aclnnStatus set_address(aclOpExecutor *handle, const char *kinds, size_t index, size_t item,
+                               const aclTensor *given, void *address) {
+    if (!handle || !address)
+        return asc_acl_fail(ACLNN_ERR_PARAM_NULLPTR, "%s must not be NULL", handle ? "addr" : "executor");
+    executor *e = executor_of(handle);
+    if (!e) return ACLNN_ERR_PARAM_INVALID;
+    const asc_operand *o = given ? asc_handle_get(ASC_KIND_TENSOR, given) : NULL;
+    size_t at = 0;
+    for (uint32_t i = 0; i < e->n; i++) {
+        asc_argument *a = &e->arguments[i];
+        if (!strchr(kinds, a->kind) || at++ < index) continue;
+        if (a->count < 0 || item >= (size_t)a->count) break;
+        bool good = set_data(&a->tensors[item], address, o ? o->offset : 0, e->row->names[i]);
+        return good ? ACLNN_SUCCESS : ACLNN_ERR_PARAM_INVALID;
+    }
+    return asc_acl_fail(ACLNN_ERR_PARAM_INVALID, "%s has no tensor %zu at place %zu", e->row->name, item, index);
+}
+
+aclnnStatus aclSetInputTensorAddr(aclOpExecutor *handle, size_t index, aclTensor *tensor, void *addr) {
+    ASC_ENTER();
+    return set_address(handle, "TRLM", index, 0, tensor, addr);
+}
+
+aclnnStatus aclSetOutputTensorAddr(aclOpExecutor *handle, size_t index, aclTensor *tensor, void *addr) {
+    ASC_ENTER();
+    return set_address(handle, "ORQ", index, 0, tensor, addr);
+}
+
+aclnnStatus aclSetTensorAddr(aclOpExecutor *handle, size_t index, aclTensor *tensor, void *addr) {
+    ASC_ENTER();
+    return set_address(handle, "TORLMQ", index, 0, tensor, addr);
+}
+
+static const aclTensor *item_of(const aclTensorList *tensors, size_t item) {
+    const asc_list *list = tensors ? asc_handle_get(ASC_KIND_TENSORS, tensors) : NULL;
+    return list && item < list->count ? (const aclTensor *)(uintptr_t)list->items[item] : NULL;
+}
+
+aclnnStatus aclSetDynamicInputTensorAddr(aclOpExecutor *handle, size_t irIndex, size_t relativeIndex,
+                                         aclTensorList *tensors, void *addr) {
+    ASC_ENTER();
+    return set_address(handle, "TRLM", irIndex, relativeIndex, item_of(tensors, relativeIndex), addr);
+}
+
+aclnnStatus aclSetDynamicOutputTensorAddr(aclOpExecutor *handle, size_t irIndex, size_t relativeIndex,
+                                          aclTensorList *tensors, void *addr) {
+    ASC_ENTER();
+    return set_address(handle, "ORMQ", irIndex, relativeIndex, item_of(tensors, relativeIndex), addr);
+}
+
+aclnnStatus aclSetDynamicTensorAddr(aclOpExecutor *handle, size_t irIndex, size_t relativeIndex, aclTensorList *tensors,
+                                    void *addr) {
+    ASC_ENTER();
+    return set_address(handle, "TORLMQ", irIndex, relativeIndex, item_of(tensors, relativeIndex), addr);
 }

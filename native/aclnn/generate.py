@@ -5,6 +5,8 @@ A row of the table is one operator, aclnn<Name>:
     Name(kind argument, ...) = formula      of the arguments (expression.h), into the first that is written
     Name(kind argument, ...) : function     asc_op_<function>(run), or with what stands in parentheses
     Name~(...)                              the same, and Inplace<Name>, which writes its first tensor
+    Name@(...)                              the same, declared in its own header only: programs that do
+                                            without that declare the functions themselves
 
 Kinds are those of asc_operator.h, a '?' behind them where NULL may be given; and y int8_t, n int32_t,
 f float.
@@ -38,10 +40,22 @@ C_TYPES = {
     "t": "aclDataType ",
     "c": "const char *",
 }
+# Headers whose names don't follow from those of the operators that they declare.
+OTHER_HEADERS = (
+    "argmax",
+    "avgpool2d",
+    "batch_matmul",
+    "geglu",
+    "logsoftmax",
+    "pow",
+    "upsample_nearest_2d",
+)
 KEPT_AS = {"y": "i", "n": "i", "f": "d"}
 MEMBER = {"i": "i", "b": "i", "t": "i", "d": "d"}
 
-_ROW = re.compile(r"(?P<name>\w+)(?P<inplace>~?)\((?P<arguments>[^)]*)\)\s*(?P<how>[=:])\s*(?P<recipe>.+)")
+_ROW = re.compile(
+    r"(?P<name>\w+)(?P<inplace>~?)(?P<alone>@?)\((?P<arguments>[^)]*)\)\s*(?P<how>[=:])\s*(?P<recipe>.+)"
+)
 
 
 class Argument(NamedTuple):
@@ -61,6 +75,7 @@ class Operator(NamedTuple):
     arguments: list[Argument]
     formula: str | None
     function: str | None
+    alone: bool
 
     def prototypes(self) -> tuple[str, str]:
         declared = ", ".join(a.declared() for a in self.arguments)
@@ -139,6 +154,7 @@ def read(text: str) -> list[Operator]:
             arguments_of(found["arguments"]),
             found["recipe"].strip() if is_formula else None,
             None if is_formula else found["recipe"].strip(),
+            bool(found["alone"]),
         )
         rows.append(made)
         if found["inplace"]:
@@ -146,17 +162,15 @@ def read(text: str) -> list[Operator]:
     return rows
 
 
-def header(rows: list[Operator]) -> str:
-    """One header that declares all."""
+def header(guard: str, includes: list[str], rows: list[Operator]) -> str:
+    """One header that declares all of them."""
     declared = [f"ACL_FUNC_VISIBILITY {p};" for r in rows for p in r.prototypes()]
     return "\n".join(
         [
-            "/* The operators of two phases. Generated from operators.def by generate.py. */",
-            "#ifndef ASCEND_EP_ACLNN_OPERATORS_H",
-            "#define ASCEND_EP_ACLNN_OPERATORS_H",
-            "#include <stdbool.h>",
-            '#include "acl/acl_rt.h"',
-            '#include "aclnn/acl_meta.h"',
+            "/* Operators of two phases. Generated from operators.def by generate.py. */",
+            f"#ifndef ASCEND_EP_ACLNN_{guard}_H",
+            f"#define ASCEND_EP_ACLNN_{guard}_H",
+            *(f"#include {i}" for i in includes),
             "#ifdef __cplusplus",
             'extern "C" {',
             "#endif",
@@ -178,9 +192,10 @@ def functions(runtime_header: str) -> str:
     return "\n".join([*head, f"const int asc_n_functions = {len(rows)};"])
 
 
-def header_name(operator: str) -> str:
+def header_name(operator: Operator) -> str:
     """aclnn_gt_scalar.h of GtScalar and InplaceGtScalar."""
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", operator.removeprefix("Inplace"))
+    name = operator.name if operator.alone else operator.name.removeprefix("Inplace")
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
     return f"aclnn_{words.lower()}.h"
 
 
@@ -191,11 +206,14 @@ def main() -> None:
     made = [head, functions(runtime.read_text()), *(r.source() for r in rows)]
     target.write_text("\n\n".join(made) + "\n")
     (headers / "level2").mkdir(parents=True, exist_ok=True)
-    (headers / "operators.h").write_text(header(rows) + "\n")
-    for row in rows:
-        name = header_name(row.name)
-        (headers / name).write_text('#include "operators.h"\n')
-        (headers / "level2" / name).write_text('#include "../operators.h"\n')
+    common = ["<stdbool.h>", '"acl/acl_rt.h"', '"aclnn/acl_meta.h"', '"aclnn/asc_matmul_weight.h"']
+    together = [r for r in rows if not r.alone]
+    (headers / "operators.h").write_text(header("OPERATORS", common, together) + "\n")
+    for name in {header_name(r) for r in rows} | {f"aclnn_{n}.h" for n in OTHER_HEADERS}:
+        own = [r for r in rows if r.alone and header_name(r) == name]
+        text = header(name[6:-2].upper(), ['"operators.h"'], own) if own else '#include "operators.h"'
+        (headers / name).write_text(text + "\n")
+        (headers / "level2" / name).write_text(f'#include "../{name}"\n')
 
 
 if __name__ == "__main__":

@@ -70,6 +70,14 @@ void asc_op_index_select(asc_run *run) {
     asc_put(run, 3, rows(run, x, axis, asc_flat(run, indices_of(run, asc_in(run, 2), x.dims[axis]))));
 }
 
+/* self, dim, index, out: the axis becomes the index's axes. */
+void asc_op_gather_rows(asc_run *run) {
+    tensor x = asc_in(run, 0);
+    if (x.rank == 0) x = asc_unsqueeze(x, 0);
+    int axis = (int)asc_axis(run, asc_int(run, 1), x.rank);
+    asc_put(run, 3, rows(run, x, axis, indices_of(run, asc_in(run, 2), x.dims[axis])));
+}
+
 /* self, dim, index, out: element by element. */
 void asc_op_gather(asc_run *run) {
     tensor x = asc_in(run, 0), index = asc_in(run, 2);

@@ -210,3 +210,17 @@ void asc_op_nll_backward(asc_run *run) {
     }
     asc_put(run, 7, made);
 }
+
+/* features, labels (chances of classes), loss, backprop: classes lie along axis 1, of one axis along that. */
+void asc_op_cross_entropy_of_softmax(asc_run *run) {
+    tensor x = asc_in(run, 0), labels = asc_in(run, 1);
+    ASC_STOP_UNLESS(run, x.rank > 0, "a single number has no classes");
+    int32_t type = real_of(x);
+    int64_t axis = x.rank > 1;
+    tensor top = asc_reduce_axes(run, ASC_REDUCE_MAX, asc_cast(run, x, type), 1, &axis);
+    tensor e = ASC_COMPUTE(run, type, "exp(a - b)", x, top);
+    tensor sum = asc_reduce_axes(run, ASC_REDUCE_SUM, e, 1, &axis);
+    tensor each = ASC_COMPUTE(run, type, "d == 0 ? 0 : d * (log(c) - (a - b))", x, top, sum, labels);
+    asc_put(run, 2, asc_reduce_axes(run, ASC_REDUCE_SUM, each, 1, &axis));
+    asc_put(run, 3, ASC_COMPUTE(run, type, "a / b - c", e, sum, labels));
+}

@@ -48,6 +48,21 @@ void asc_op_split(asc_run *run) {
     }
 }
 
+/* self, dim, start, end, step, out: places from the end where they are negative, and no further than the axis. */
+void asc_op_slice(asc_run *run) {
+    tensor x = asc_in(run, 0);
+    int axis = (int)asc_axis(run, asc_int(run, 1), x.rank);
+    ASC_STOP_UNLESS(run, x.rank > 0 && asc_int(run, 4) > 0, "a slice takes steps forward along an axis");
+    int64_t n = x.dims[axis], step = asc_int(run, 4), ends[2];
+    for (int i = 0; i < 2; i++) {
+        int64_t end = asc_int(run, 2 + i) + (asc_int(run, 2 + i) < 0 ? n : 0);
+        ends[i] = end < 0 ? 0 : end > n ? n : end;
+    }
+    x = asc_narrow(x, axis, ends[0], ends[1] > ends[0] ? (ends[1] - ends[0] - 1) / step + 1 : 0);
+    x.strides[axis] *= step;
+    asc_put(run, 5, asc_cast(run, x, x.dtype));
+}
+
 /* self, repeats, out. */
 void asc_op_repeat(asc_run *run) {
     tensor x = asc_in(run, 0), to = asc_in(run, 2);

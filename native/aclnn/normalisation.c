@@ -85,15 +85,27 @@ void asc_op_layer_norm_backward(asc_run *run) {
     if (masked(run, 7, 2)) asc_put(run, 10, sum(run, g, 1, (int64_t[]){1}));
 }
 
-/* x, gamma, eps, y, rstd. */
-void asc_op_rms_norm(asc_run *run) {
-    tensor x = asc_in(run, 0), gamma = asc_in(run, 1);
+/* x over the root of its rows' mean square, times gamma, or 1 + gamma; `rstd` is what x was multiplied by. */
+static tensor rms_norm_of(asc_run *run, tensor x, tensor gamma, double epsilon, bool from_one, tensor *rstd) {
     int32_t type = real_of(x);
     int64_t n = asc_elements(gamma), rows = n ? asc_elements(x) / n : 0;
+    ASC_STOP_UNLESS(run, rows * n == asc_elements(x), "gamma has %lld elements, which don't divide the %lld of x",
+                    (long long)n, (long long)asc_elements(x));
     x = shaped(run, x, type, 1, rows, n);
     tensor squares = asc_reduce_axes(run, ASC_REDUCE_MEAN, ASC_COMPUTE(run, type, "a * a", x), 1, (int64_t[]){2});
-    tensor rstd = ASC_COMPUTE_WITH(run, type, "1 / sqrt(a + p)", asc_float(run, 2), squares);
-    asc_put(run, 3, ASC_COMPUTE(run, type, "a * b * c", x, rstd, shaped(run, gamma, type, 1, 1, n)));
+    *rstd = ASC_COMPUTE_WITH(run, type, "1 / sqrt(a + p)", epsilon, squares);
+    return ASC_COMPUTE(run, type, from_one ? "a * b * (1 + c)" : "a * b * c", x, *rstd,
+                       shaped(run, gamma, type, 1, 1, n));
+}
+
+tensor asc_rms_norm_of(asc_run *run, tensor x, tensor gamma, double epsilon, tensor *rstd) {
+    return rms_norm_of(run, x, gamma, epsilon, false, rstd);
+}
+
+/* x, gamma, eps, y, rstd. */
+void asc_op_rms_norm(asc_run *run, int from_one) {
+    tensor rstd, y = rms_norm_of(run, asc_in(run, 0), asc_in(run, 1), asc_float(run, 2), from_one, &rstd);
+    asc_put(run, 3, y);
     asc_put(run, 4, rstd);
 }
 

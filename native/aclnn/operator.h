@@ -88,6 +88,8 @@ tensor asc_reduce_axes(asc_run *run, int asc_reduce_op, tensor t, int n_axes, co
 /* a b, batches broadcast; both float32, float64 or integers alike, views too. */
 tensor asc_multiply(asc_run *run, tensor a, tensor b);
 tensor asc_softmax_of(asc_run *run, tensor t, int axis);
+/* The rows of the last axes, as many as gamma has elements, over the root of their mean square: times gamma. */
+tensor asc_rms_norm_of(asc_run *run, tensor x, tensor gamma, double epsilon, tensor *rstd);
 /* Sums over the axes that `like` has not, or has with length 1. */
 tensor asc_sum_to(asc_run *run, tensor t, tensor like);
 

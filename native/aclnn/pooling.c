@@ -84,6 +84,27 @@ void asc_op_max_pool_mask(asc_run *run) {
     asc_put(run, 6, y);
 }
 
+/* self, kernelShape, strides, autoPad, pads (before each axis, then behind; or one for all), dilations, ceilMode, out.
+ */
+void asc_op_max_pool(asc_run *run) {
+    tensor x = asc_f32(run, 0), to = asc_in(run, 7), y = asc_like(run, to, ASC_FLOAT32);
+    windows w = {.planes = 1, .dilation = {1, 1}};
+    ASC_STOP_UNLESS(run, asc_int(run, 3) == 0, "autoPad %lld is not 0", (long long)asc_int(run, 3));
+    set_planes(run, &w, x, to);
+    read_pair(run, 1, w.kernel, NULL);
+    read_pair(run, 2, w.stride, w.kernel);
+    read_pair(run, 4, w.padding, NULL);
+    if (asc_arg(run, 5)->count > 0) read_pair(run, 5, w.dilation, NULL);
+    for (int i = 0; i < 2; i++)
+        ASC_STOP_UNLESS(run, w.kernel[i] > 0 && w.stride[i] > 0 && w.dilation[i] > 0, "a window without elements");
+    for (int64_t i = 0, n = w.out[0] * w.out[1]; i < w.planes * n; i++) {
+        const float *plane = (const float *)x.data + i / n * w.in[0] * w.in[1];
+        int64_t tap = 0, at = largest(&w, plane, i % n / w.out[1], i % n % w.out[1], &tap);
+        ((float *)y.data)[i] = at < 0 ? -INFINITY : plane[at];
+    }
+    asc_put(run, 7, y);
+}
+
 /* gradOutput, self, mask, kernelSize, stride, padding, dilation, ceilMode, gradInput. */
 void asc_op_max_pool_mask_backward(asc_run *run) {
     tensor g = asc_f32(run, 0), self = asc_in(run, 1), mask = asc_in(run, 2);

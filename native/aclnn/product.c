@@ -106,3 +106,10 @@ void asc_op_add_outer_product(asc_run *run, int out) {
     tensor a = asc_in(run, 1), b = asc_in(run, 2);
     add(run, ASC_COMPUTE(run, type_of(a, b), "a * b", asc_unsqueeze(a, 1), asc_unsqueeze(b, 0)), 3, 4, out);
 }
+
+/* self, vec2, out. */
+void asc_op_outer_product(asc_run *run) {
+    tensor a = asc_in(run, 0), b = asc_in(run, 1);
+    ASC_STOP_UNLESS(run, a.rank == 1 && b.rank == 1, "an outer product is of two vectors");
+    asc_put(run, 2, ASC_COMPUTE(run, type_of(a, b), "a * b", asc_unsqueeze(a, 1), asc_unsqueeze(b, 0)));
+}

@@ -53,7 +53,32 @@ void asc_run_formula(asc_run *run, const char *formula) {
     }
 }
 
+/* Integers of 4 bits lie two to a byte, the first in its lower bits: kernels get them as int8. */
+static void unpack(asc_run *run, tensor *t) {
+    tensor made = asc_like(run, *t, ASC_INT8);
+    int64_t index[ASC_MAX_RANK] = {0}, at = 0;
+    for (int64_t i = 0; i < asc_elements(made); i++) {
+        uint8_t byte = ((const uint8_t *)t->data)[at / 2];
+        ((int8_t *)made.data)[i] = (int8_t)((int8_t)(at % 2 ? byte : byte << 4) >> 4);
+        for (int k = t->rank - 1; k >= 0; k--) {
+            at += t->strides[k];
+            if (++index[k] < t->dims[k]) break;
+            at -= index[k] * t->strides[k];
+            index[k] = 0;
+        }
+    }
+    *t = made;
+}
+
+static void unpack_arguments(asc_run *run) {
+    const asc_operator_call *call = asc_run_call(run);
+    for (uint32_t i = 0; i < call->n; i++)
+        for (int k = 0; strchr("TL", call->arguments[i].kind) && k < call->arguments[i].count; k++)
+            if (call->arguments[i].tensors[k].dtype == ASC_INT4) unpack(run, &call->arguments[i].tensors[k]);
+}
+
 static void compute(asc_run *run) {
+    unpack_arguments(run);
     const asc_recipe *recipe = recipe_of(asc_run_call(run));
     if (recipe->compute)
         recipe->compute(run);

@@ -21,6 +21,7 @@ HEADERS = (
     "ops/acl_dvpp.h",
     "ops/acl_fv.h",
     "../aclnn/acl_meta.h",
+    "../aclnn/asc_matmul_weight.h",
     "dvpp/hi_media_common.h",
     "dvpp/hi_dvpp_vpc.h",
     "dvpp/hi_dvpp_vdec.h",

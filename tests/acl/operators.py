@@ -24,8 +24,11 @@ TYPES = {
     "float64": 11,
     "bool": 12,
     "bfloat16": 27,
+    "int4": 29,
 }
-DTYPES = {name: np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name) for name in TYPES}
+DTYPES = {
+    name: np.dtype(getattr(ml_dtypes, name) if name in ("bfloat16", "int4") else name) for name in TYPES
+}
 ND, TO_DEVICE, TO_HOST = 2, 1, 2
 
 
@@ -68,6 +71,15 @@ def whole(array: np.ndarray[Any, Any]) -> View:
     return View(kept, kept)
 
 
+def packed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The bytes of an array on the device: two integers of 4 bits share one, the first in its lower half."""
+    if array.dtype.name != "int4":
+        return array
+    flat = array.astype(np.int8).reshape(-1) & 15
+    flat = np.append(flat, np.zeros(flat.size % 2, np.int8)).view(np.uint8)
+    return flat[::2] | flat[1::2] << 4
+
+
 class Device:
     """Device 0, with the objects of one call at a time."""
 
@@ -89,11 +101,12 @@ class Device:
         return (self.acl.aclGetRecentErrMsg() or b"").decode()
 
     def tensor(self, view: View, memory: list[tuple[ctypes.c_void_p, View]]) -> ctypes.c_void_p:
-        at, bytes_ = ctypes.c_void_p(), view.whole.nbytes
+        held = packed(view.whole)
+        at, bytes_ = ctypes.c_void_p(), held.nbytes
         assert self.acl.aclrtMalloc(ctypes.byref(at), ctypes.c_size_t(bytes_ + 32), 0) == 0
         memory.append((at, view))
         if bytes_:
-            self.copy(at, view.whole.ctypes.data, bytes_, TO_DEVICE)
+            self.copy(at, held.ctypes.data, bytes_, TO_DEVICE)
         item, part = view.whole.itemsize, view.part
         offset = part.__array_interface__["data"][0] - view.whole.__array_interface__["data"][0]
         dims = (ctypes.c_int64 * max(part.ndim, 1))(*part.shape)
@@ -151,9 +164,9 @@ class Device:
             self.check(2, launch(ctypes.c_void_p(), size, executor, ctypes.c_void_p()))
             self.check(3, self.acl.aclrtSynchronizeStream(ctypes.c_void_p()))
             for at, view in memory:
-                view.result = np.empty_like(view.whole)
-                if view.whole.nbytes:
-                    self.copy(ctypes.c_void_p(view.result.ctypes.data), at.value, view.whole.nbytes, TO_HOST)
+                view.result = np.empty_like(packed(view.whole))
+                if view.result.nbytes:
+                    self.copy(ctypes.c_void_p(view.result.ctypes.data), at.value, view.result.nbytes, TO_HOST)
         finally:
             for at, _ in memory:
                 self.acl.aclrtFree(at)

@@ -142,7 +142,7 @@ def test_in_place_over_views_of_the_same_memory(device: Device) -> None:
     close(view.after(), 3 * turned.T, "transposed")
 
 
-CASTS = [(a, b) for a in ("float32", "int64", "bool", "bfloat16", "uint8") for b in DTYPES]
+CASTS = [(a, b) for a in ("float32", "int64", "bool", "bfloat16", "uint8") for b in DTYPES if b != "int4"]
 
 
 def test_casts_and_copies(device: Device) -> None:
@@ -399,9 +399,10 @@ def test_what_does_not_fit_gets_a_code(device: Device) -> None:
 
 
 def test_every_function_refuses_nothing(device: Device) -> None:
-    names = re.findall(r"(aclnn\w+)GetWorkspaceSize\(", HEADER.read_text())
+    headers = HEADER.parent.glob("*.h")
+    names = [n for h in headers for n in re.findall(r"(aclnn\w+)GetWorkspaceSize\(", h.read_text())]
     assert len(names) == len(set(names)) > 250
     for name in names:
-        nothing = [ctypes.c_void_p()] * 30
+        nothing = [ctypes.c_void_p()] * 48
         assert getattr(device.acl, f"{name}GetWorkspaceSize")(*nothing) == 161001, name
         assert getattr(device.acl, name)(*nothing[:4]) in (161001, 161002), name

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .operators import Device, Failed, Scalar, whole
+from .operators import Device, Failed, Scalar, views, whole
 
 Array = np.ndarray[Any, Any]
 
@@ -287,3 +287,56 @@ def test_the_least_number_has_a_divisor_and_a_matrix_without_columns_has_a_q(dev
     np.testing.assert_array_equal(out.after(), [-(2**63), 2, 2])
     device.call("LinalgQr", empty(3, 0), 1, q := empty(3, 3), empty(3, 0))
     np.testing.assert_array_equal(q.after(), np.eye(3))
+
+
+def test_rows_by_index_and_slices(device: Device) -> None:
+    x, at = some(3, 5, 7), np.array([[2, -1, 0], [4, 4, 1]])
+    for given in views(x):
+        device.call("GatherV2", given, 1, whole(at), out := empty(3, 2, 3, 7))
+        np.testing.assert_array_equal(out.after(), np.take(x, at, 1))
+        for start, end, step in ((0, 7, 1), (1, 6, 2), (-5, -1, 3), (5, 2, 1), (-99, 99, 4)):
+            wanted = x[..., start:end:step]
+            device.call("Slice", given, -1, start, end, step, out := empty(*wanted.shape))
+            np.testing.assert_array_equal(out.after(), wanted)
+    with pytest.raises(Failed, match="steps forward"):
+        device.call("Slice", whole(x), 0, 0, 3, 0, empty(3, 5, 7))
+
+
+def test_sums_of_tensors_and_outer_products(device: Device) -> None:
+    parts = [some(3, 5, seed=i) for i in range(3)] + [some(1, 5, seed=4)]
+    device.call("Sum", [whole(p) for p in parts], out := empty(3, 5))
+    close(out.after(), sum(p.astype(np.float64) for p in parts))
+    a, b = some(3), some(5, seed=1)
+    a[1] = np.nan
+    device.call("Ger", whole(a), whole(b), out := empty(3, 5))
+    close(out.after(), np.outer(a.astype(np.float64), b))
+
+
+@pytest.mark.parametrize("shape", [(4, 9), (2, 5, 3, 2)])
+def test_classes_have_chances(device: Device, shape: tuple[int, ...]) -> None:
+    x, labels = 30 * some(*shape), np.abs(some(*shape, seed=1))
+    labels.reshape(-1)[::3] = 0
+    loss, back = empty(shape[0], *shape[2:]), empty(*shape)
+    wide = x.astype(np.float64)
+    sums = np.log(np.exp(wide - wide.max(1, keepdims=True)).sum(1, keepdims=True)) + wide.max(
+        1, keepdims=True
+    )
+    for one, two in zip(views(x), views(labels), strict=True):
+        device.call("SoftmaxCrossEntropyWithLogits", one, two, loss, back)
+        np.testing.assert_allclose(loss.after(), (labels * (sums - wide)).sum(1), rtol=1e-5)
+        close(back.after(), np.exp(wide - sums) - labels)
+
+
+def test_the_largest_of_windows(device: Device) -> None:
+    x = some(2, 3, 7, 8)
+    x[0, 0, 3, 3] = np.nan
+    for kernel, stride, pad, dilation in (((3, 2), (2, 1), 1, (1, 1)), ((2, 2), (1, 2), 0, (2, 3))):
+        span = [d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True)]
+        wide = np.pad(x, ((0, 0), (0, 0), (pad, pad), (pad, pad)), constant_values=-np.inf)
+        blocks = np.lib.stride_tricks.sliding_window_view(wide, span, (2, 3))
+        wanted = blocks[:, :, :: stride[0], :: stride[1], :: dilation[0], :: dilation[1]].max((4, 5))
+        pads = (pad, pad, pad, pad)
+        device.call("MaxPool", whole(x), kernel, stride, 0, pads, dilation, 0, out := empty(*wanted.shape))
+        np.testing.assert_array_equal(out.after(), wanted)
+    with pytest.raises(Failed, match="autoPad 1"):
+        device.call("MaxPool", whole(x), (2, 2), (2, 2), 1, (0, 0, 0, 0), (1, 1), 0, empty(2, 3, 3, 4))
