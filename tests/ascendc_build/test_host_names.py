@@ -235,3 +235,31 @@ def test_functions_that_headers_declare_are_found_in_the_project(tmp_path: Path)
     host = read_host(sources.host, sources.folders, find_soc("Ascend910B1"))
     assert [p.name for p in host.files] == ["twice.cpp", "rows.cpp"]
     assert host.operator().op == "Twice"
+
+
+def test_fields_of_tiling_data_have_any_name(tmp_path: Path) -> None:
+    """Of a macro's own words, too: a parameter of that name would be set in the place of the field."""
+    names = ["value", "values", "to", "from", "bytes", "capacity", "name", "type", "key", "count", "data"]
+    lists = [f"{n}s_{i}" for i, n in enumerate(names)] + ["values"]
+    defined = [f"TILING_DATA_FIELD_DEF(uint32_t, {n})" for n in names if n != "values"]
+    defined += [f"TILING_DATA_FIELD_DEF_ARR(uint32_t, 2, {n})" for n in lists]
+    checks = [
+        f"t.set_{n}({i}); if (t.get_{n}() != {i}) return {i};"
+        for i, n in enumerate(names, 1)
+        if n != "values"
+    ]
+    checks += [f"t.set_{n}(two); if (t.get_{n}()[1] != 7) return {i};" for i, n in enumerate(lists, 40)]
+    source = "\n".join([
+        '#include "register/tilingdata_base.h"',
+        "BEGIN_TILING_DATA_DEF(AnyTiling)",
+        *(f"{line};" for line in defined),
+        "END_TILING_DATA_DEF;",
+        "int main() { AnyTiling t; const uint32_t two[] = {5, 7};",
+        *checks,
+        "return 0; }",
+    ])  # fmt: skip
+    (tmp_path / "any.cpp").write_text(source)
+    program = tmp_path / "any"
+    flags = ["-std=c++17", f"-I{HEADERS / 'ascendc'}", f"-I{HEADERS}"]
+    subprocess.run([*find_cpp(), *flags, str(tmp_path / "any.cpp"), "-o", str(program)], check=True)
+    assert subprocess.run([str(program)], check=False).returncode == 0
