@@ -293,6 +293,8 @@ def _print_run(made: Run, request: RunRequest) -> None:
     blocks = f"{answer.blocks} block{'s' if answer.blocks != 1 else ''}"
     sizes = f"{len(answer.tiling)} bytes of tiling data, {answer.workspace} of workspace"
     _say("run", f"{blocks}, tiling key {answer.key}, {sizes}; {times}")
+    for line in answer.printed:
+        _say("printed", line)
     files = _all_files(request)
     for line in answer.lines:
         word, text = ("advice", line[7:]) if line.startswith("advice ") else ("fault", line)

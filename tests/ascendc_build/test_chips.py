@@ -88,8 +88,10 @@ extern "C" __global__ __aicore__ void sizes(GM_ADDR x, GM_ADDR y) {{
     from.SetGlobalBuffer((__gm__ int32_t *)x, 1);
     to.SetGlobalBuffer((__gm__ int32_t *)y, 1);
     to.SetValue(0, from.GetValue(0));
+    AscendC::PRINTF("%d of %.1f\\n", 7, half(0.5));
 }}
 """)
     call = ["run", tmp_path / "k.cpp", "--input_shape", "[1]", "--dtype", "int32", "--formula", "x"]
-    status, _, err = run(*call, "--soc_version", chip)
+    status, said, err = run(*call, "--soc_version", chip)
     assert status == 0, err
+    assert "printed   7 of 0.5\n" in said
