@@ -263,3 +263,35 @@ def test_fields_of_tiling_data_have_any_name(tmp_path: Path) -> None:
     flags = ["-std=c++17", f"-I{HEADERS / 'ascendc'}", f"-I{HEADERS}"]
     subprocess.run([*find_cpp(), *flags, str(tmp_path / "any.cpp"), "-o", str(program)], check=True)
     assert subprocess.run([str(program)], check=False).returncode == 0
+
+
+PLUGIN = """#include "graph/operator.h"
+#include "register/register.h"
+using namespace ge;
+Status Parse(const Operator &from, Operator &to) {
+    float slope = 0;
+    string text = "slope";
+    if (from.GetAttr("alpha", slope) != GRAPH_SUCCESS) return FAILED;
+    to.SetAttr(text, slope).SetAttr("mode", "fast");
+    return SUCCESS;
+}
+int main() {
+    Operator from("n", "Leaky"), to("n", "LeakyCustom");
+    from.SetAttr("alpha", 0.5f);
+    int64_t wrong = 0;
+    float slope = 0;
+    AscendString mode;
+    if (Parse(from, to) != SUCCESS || to.GetAttr("slope", slope) != GRAPH_SUCCESS || slope != 0.5f) return 1;
+    if (to.GetAttr("slope", wrong) == GRAPH_SUCCESS || to.GetAttr("none", slope) == GRAPH_SUCCESS) return 2;
+    return to.GetAttr("mode", mode) == GRAPH_SUCCESS && mode == AscendString("fast") ? 0 : 3;
+}
+"""
+
+
+@pytest.mark.parametrize("standard", ["c++11", "c++17"])
+def test_a_plugin_sets_attributes(tmp_path: Path, standard: str) -> None:
+    (tmp_path / "plugin.cc").write_text(PLUGIN)
+    program = tmp_path / "plugin"
+    flags = [f"-std={standard}", f"-I{HEADERS / 'ascendc'}", f"-I{HEADERS}"]
+    subprocess.run([*find_cpp(), *flags, str(tmp_path / "plugin.cc"), "-o", str(program)], check=True)
+    assert subprocess.run([str(program)], check=False).returncode == 0
