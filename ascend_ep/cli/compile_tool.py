@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not words or words[0].startswith(("-", "@")):
         print("usage: asc_compile COMPILER FLAG...", file=sys.stderr)
         return WRONG_USAGE
-    one = compilation(_expanded(words))
+    one = compilation(expanded(words))
     if one is None or shutil.which(words[0]) is None:
         return _compiler(words)
     from ascend_ep.codegen.header_text import HEADERS
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         f'#include "{name}"\n' for name in [*_included(one.flags), str(Path(one.source).resolve())]
     )
     own = HEADERS.resolve()
-    folders = [f for f in _folders(one.flags) if not (f / "kernel_operator.h").resolve().is_relative_to(own)]
+    folders = own_folders(one.flags)
     sources = [p for p in sources_of(text, folders) if not p.is_relative_to(own)]
     if not asks_for_more(text, sources):
         return _compiler(words)
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def compilation(words: Sequence[str]) -> Compilation | None:
     """The compilation of C++ that a command line is, None where it is another command."""
     first = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))
-    pairs = list(_paired(words[first:]))
+    pairs = list(paired(words[first:]))
     plain = [word for word, value in pairs if value is None]
     named = [w for w in plain if w.endswith(_SUFFIXES) and not w.startswith("-") and Path(w).is_file()]
     languages = {v or w[2:] for w, v in pairs if w == "-x" or (w.startswith("-x") and w != "-x")}
@@ -105,7 +105,7 @@ def compilation(words: Sequence[str]) -> Compilation | None:
     return Compilation(list(words[:first]), named[0], target, flags, _listed(pairs, target))
 
 
-def _expanded(words: Sequence[str], depth: int = 0) -> list[str]:
+def expanded(words: Sequence[str], depth: int = 0) -> list[str]:
     """The command line with what its response files (@file) say; one that can't be read is the compiler's."""
     made: list[str] = []
     for word in words:
@@ -113,11 +113,11 @@ def _expanded(words: Sequence[str], depth: int = 0) -> list[str]:
         if word.startswith("@") and depth < _NESTED:
             with suppress(OSError, ValueError):
                 inner = shlex.split(Path(word[1:]).read_text(encoding="utf-8", errors="surrogateescape"))
-        made += [word] if inner is None else _expanded(inner, depth + 1)
+        made += [word] if inner is None else expanded(inner, depth + 1)
     return made
 
 
-def _paired(words: Sequence[str]) -> Iterator[tuple[str, str | None]]:
+def paired(words: Sequence[str]) -> Iterator[tuple[str, str | None]]:
     """Each word with the next one where that is its value; `-MFfile` as two."""
     at = 0
     while at < len(words):
@@ -155,10 +155,17 @@ def _compiler(words: list[str]) -> int:
         raise AscendError("E43002", words[0], str(error.strerror), fix=fix) from error
 
 
+def own_folders(flags: Sequence[str]) -> list[Path]:
+    """Where the command looks for included files, but for the folders of our headers."""
+    from ascend_ep.codegen.header_text import HEADERS
+
+    ours = HEADERS.resolve()
+    return [f for f in _folders(flags) if not (f / "kernel_operator.h").resolve().is_relative_to(ours)]
+
+
 def _folders(flags: Sequence[str]) -> list[Path]:
-    """Where the command looks for included files."""
     found = []
-    for word, value in _paired(flags):
+    for word, value in paired(flags):
         for flag in _FOLDERS:
             if word.startswith(flag):
                 found.append(value or word[len(flag) :])
@@ -167,7 +174,7 @@ def _folders(flags: Sequence[str]) -> list[Path]:
 
 def _included(flags: Sequence[str]) -> list[str]:
     """Files that the command includes before the source."""
-    names = [value for word, value in _paired(flags) if word in ("-include", "-imacros") and value]
+    names = [value for word, value in paired(flags) if word in ("-include", "-imacros") and value]
     return [str(Path(name).resolve()) if Path(name).is_file() else name for name in names]
 
 

@@ -293,6 +293,8 @@ def _print_run(made: Run, request: RunRequest) -> None:
     blocks = f"{answer.blocks} block{'s' if answer.blocks != 1 else ''}"
     sizes = f"{len(answer.tiling)} bytes of tiling data, {answer.workspace} of workspace"
     _say("run", f"{blocks}, tiling key {answer.key}, {sizes}; {times}")
+    for line in answer.printed:
+        _say("printed", line)
     files = _all_files(request)
     for line in answer.lines:
         word, text = ("advice", line[7:]) if line.startswith("advice ") else ("fault", line)
@@ -345,14 +347,9 @@ def _all_files(request: RunRequest) -> list[Path]:
 
 def _compare(given: argparse.Namespace, made: Run, request: RunRequest, golden: Sequence[Array]) -> None:
     from ascend_ep.opbuild.kernels.arrays import difference
-    from ascend_ep.opbuild.kernels.formula_reference import formula_outputs
 
-    wanted, against = list(golden), "the golden file"
-    if given.formula:
-        present = [(n, a) for n, a in zip(made.inputs, request.inputs, strict=False) if a is not None]
-        names, arrays = [n for n, _ in present], [a for _, a in present]
-        wanted = formula_outputs(given.formula, names, arrays, request.attributes)
-        against = "the formula"
+    against = "the formula" if given.formula else "the golden file"
+    wanted = expected_outputs(given, request, made.inputs, golden)
     for name, array, right in zip(made.names, made.answer.outputs, wanted, strict=False):
         if array.shape != right.shape:
             reason = f"{name} has the shape {list(array.shape)}, not {list(right.shape)}"
@@ -361,6 +358,19 @@ def _compare(given: argparse.Namespace, made: Run, request: RunRequest, golden: 
         _say("compared", f"{name} with {against}: {found}")
         if found.beyond:
             raise AscendError("E43204", made.kernel.name, against, f"{name}: {found}")
+
+
+def expected_outputs(
+    given: argparse.Namespace, request: RunRequest, inputs: Sequence[str], golden: Sequence[Array]
+) -> Sequence[Array]:
+    """What the outputs should be: the formula's over inputs of these names, or the golden ones."""
+    from ascend_ep.opbuild.kernels.formula_reference import formula_outputs
+
+    if not given.formula:
+        return golden
+    present = [(n, a) for n, a in zip(inputs, request.inputs, strict=False) if a is not None]
+    names, arrays = [n for n, _ in present], [a for _, a in present]
+    return formula_outputs(given.formula, names, arrays, request.attributes)
 
 
 def _written(folder: str, name: str, array: Array) -> str:

@@ -1,5 +1,5 @@
-"""The CMake files of a toolkit: kernels as libraries (ascendc_library), and tikicpulib for programs with
-ICPU_RUN_KF."""
+"""The CMake files of a toolkit: kernels as libraries (ascendc_library), the language ASC, and tikicpulib for
+programs with ICPU_RUN_KF."""
 
 from __future__ import annotations
 
@@ -129,12 +129,84 @@ foreach(named IN ITEMS {chips})
 endforeach()
 """
 
+#: CMake's language ASC: what compiles and links its sources.
+_LANGUAGE_PLACE = "tools/ascendc/cmake"
+_FINDS_LANGUAGE = """\
+# Modules of CMake's language ASC (project(... LANGUAGES ASC CXX)).
+list(APPEND CMAKE_MODULE_PATH ${ASC_TOOLKIT}/{place})
+"""
+_LANGUAGE = {
+    "CMakeDetermineASCCompiler.cmake": """\
+set(CMAKE_ASC_COMPILER ${ASC_TOOLKIT}/bin/bisheng CACHE FILEPATH "compiler of Ascend C")
+set(CMAKE_ASC_COMPILER_ENV_VAR ASC)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/CMakeASCCompiler.cmake.in
+  ${CMAKE_PLATFORM_INFO_DIR}/CMakeASCCompiler.cmake @ONLY)
+""",
+    "CMakeASCCompiler.cmake.in": """\
+set(CMAKE_ASC_COMPILER "@CMAKE_ASC_COMPILER@")
+set(CMAKE_ASC_COMPILER_ENV_VAR ASC)
+set(CMAKE_ASC_COMPILER_LOADED 1)
+set(CMAKE_ASC_SOURCE_FILE_EXTENSIONS asc)
+set(CMAKE_ASC_OUTPUT_EXTENSION .o)
+# A program with objects of Ascend C is linked by its compiler, which knows their libraries.
+set(CMAKE_ASC_LINKER_PREFERENCE 60)
+set(CMAKE_ASC_LINKER_PREFERENCE_PROPAGATES 1)
+""",
+    "CMakeTestASCCompiler.cmake": """\
+set(CMAKE_ASC_COMPILER_WORKS 1 CACHE INTERNAL "")
+""",
+    "CMakeASCInformation.cmake": """\
+set(CMAKE_ASC_FLAGS_INIT "")
+set(CMAKE_ASC_FLAGS_DEBUG_INIT "-g")
+set(CMAKE_ASC_FLAGS_RELEASE_INIT "-O3 -DNDEBUG")
+set(CMAKE_ASC_FLAGS_RELWITHDEBINFO_INIT "-O2 -g -DNDEBUG")
+set(CMAKE_ASC_FLAGS_MINSIZEREL_INIT "-Os -DNDEBUG")
+include(CMakeCommonLanguageInclude)
+include(CMakeInitializeConfigs)
+cmake_initialize_per_config_variable(CMAKE_ASC_FLAGS "Flags of the compiler of Ascend C")
+set(CMAKE_INCLUDE_FLAG_ASC "-I")
+set(CMAKE_INCLUDE_SYSTEM_FLAG_ASC "-isystem ")
+set(CMAKE_ASC_COMPILE_OPTIONS_PIC -fPIC)
+set(CMAKE_ASC_COMPILE_OPTIONS_PIE -fPIE)
+set(CMAKE_SHARED_LIBRARY_ASC_FLAGS -fPIC)
+set(CMAKE_SHARED_LIBRARY_CREATE_ASC_FLAGS -shared)
+set(CMAKE_SHARED_LIBRARY_SONAME_ASC_FLAG -Wl,-soname,)
+set(CMAKE_SHARED_LIBRARY_RUNTIME_ASC_FLAG -Wl,-rpath,)
+set(CMAKE_SHARED_LIBRARY_RUNTIME_ASC_FLAG_SEP :)
+set(CMAKE_EXECUTABLE_RUNTIME_ASC_FLAG -Wl,-rpath,)
+set(CMAKE_EXECUTABLE_RUNTIME_ASC_FLAG_SEP :)
+set(CMAKE_ASC_LINKER_WRAPPER_FLAG "-Wl,")
+set(CMAKE_ASC_LINKER_WRAPPER_FLAG_SEP ",")
+set(CMAKE_DEPFILE_FLAGS_ASC "-MD -MT <DEP_TARGET> -MF <DEP_FILE>")
+set(CMAKE_ASC_DEPFILE_FORMAT gcc)
+set(CMAKE_ASC_DEPENDS_USE_COMPILER TRUE)
+set(CMAKE_ASC_COMPILE_OBJECT
+  "<CMAKE_ASC_COMPILER> -x asc <DEFINES> <INCLUDES> <FLAGS> -o <OBJECT> -c <SOURCE>")
+set(CMAKE_ASC_LINK_EXECUTABLE
+  "<CMAKE_ASC_COMPILER> <FLAGS> <CMAKE_ASC_LINK_FLAGS> <LINK_FLAGS> <OBJECTS> -o <TARGET> <LINK_LIBRARIES>")
+foreach(kind IN ITEMS LIBRARY MODULE)
+  set(CMAKE_ASC_CREATE_SHARED_${kind}
+    "<CMAKE_ASC_COMPILER> <LANGUAGE_COMPILE_FLAGS> <LINK_FLAGS> -shared <SONAME_FLAG><TARGET_SONAME> \
+-o <TARGET> <OBJECTS> <LINK_LIBRARIES>")
+endforeach()
+set(CMAKE_ASC_ARCHIVE_CREATE "<CMAKE_AR> qc <TARGET> <LINK_FLAGS> <OBJECTS>")
+set(CMAKE_ASC_ARCHIVE_APPEND "<CMAKE_AR> q <TARGET> <LINK_FLAGS> <OBJECTS>")
+set(CMAKE_ASC_ARCHIVE_FINISH "<CMAKE_RANLIB> <TARGET>")
+set(CMAKE_ASC_USE_RESPONSE_FILE_FOR_OBJECTS 0)
+set(CMAKE_ASC_INFORMATION_LOADED 1)
+""",
+}
+
 
 def cmake_files(folder: str, version: str, chips: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Path below the toolkit's folder and text of each file. folder: its absolute path. chips: by each name
     that build files have for it."""
     root = _ROOT.format(folder=folder.replace("\\", "\\\\").replace('"', '\\"'))
-    kernels = root + _KERNELS.replace("{version}", version)
+    kernels = (
+        root + _FINDS_LANGUAGE.replace("{place}", _LANGUAGE_PLACE) + _KERNELS.replace("{version}", version)
+    )
+    for name, text in _LANGUAGE.items():
+        yield f"{_LANGUAGE_PLACE}/{name}", text if name.endswith(".in") else root + text
     for place in KERNELS:
         for name in ("ascendc.cmake", "CANNConfig.cmake", "ASCConfig.cmake"):
             yield f"{place}/{name}", kernels

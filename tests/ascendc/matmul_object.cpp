@@ -14,7 +14,7 @@ struct Share {
     bool transposed_a, transposed_b;
 };
 
-static TCubeTiling host_tiling(Request &r, int m, int n, int k) {
+static int tile(Request &r, int m, int n, int k, optiling::TCubeTiling &to) {
     using namespace matmul_tiling;
     fe::PlatFormInfos infos;
     platform_ascendc::PlatformAscendC platform(&infos);
@@ -27,8 +27,12 @@ static TCubeTiling host_tiling(Request &r, int m, int n, int k) {
     host.SetShape(m, n, k);
     host.SetBias(true);
     if (r.numbers[8]) host.SetFixSplit(int32_t(r.numbers[8]), int32_t(r.numbers[9]), -1);
+    return int(host.GetTiling(to));
+}
+
+static TCubeTiling host_tiling(Request &r, int m, int n, int k) {
     optiling::TCubeTiling from;
-    if (host.GetTiling(from) != 0) std::abort();
+    if (tile(r, m, n, k, from) != 0) std::abort();
     TCubeTiling to;
     static_assert(sizeof from == sizeof to, "host and kernel share a tiling");
     std::memcpy(static_cast<void *>(&to), &from, sizeof to);
@@ -221,6 +225,14 @@ void with_constant_tiling(Request &r) {
     mm.End();
 }
 
+/* What GetTiling returns, the share of a core, and the tile. */
+void shares(Request &r) {
+    optiling::TCubeTiling t;
+    const int status = tile(r, int(r.numbers[2]), int(r.numbers[3]), int(r.numbers[4]), t);
+    const int values[] = {status, t.get_singleCoreM(), t.get_singleCoreN(), t.get_baseM(), t.get_baseN()};
+    std::memcpy(r.of<int>(0), values, sizeof values);
+}
+
 /* Each core of a kind notes that it ran. */
 void note(Request &r, bool on_cube_cores) {
     if ((asc_cpu::core().kind == asc_cpu::CoreKind::Cube) != on_cube_cores) return;
@@ -254,6 +266,7 @@ int main() {
             case 7: return on_both(r);
             case 8: return on_cube_cores(r);
             case 9: return with_constant_tiling(r);
+            case 10: return shares(r);
             default: std::abort();
         }
     });

@@ -48,7 +48,7 @@ def test_every_way_gives_the_product(
     inputs.append(bias.astype(np.float32))
     cores = 4
     room = np.zeros(cores * (m + 32) * (n + 32), result)
-    numbers = [case, way, m, n, k, *map(int, transposed), cores, 32, 16]
+    numbers = [case, way, m, n, k, *map(int, transposed), cores, 32 if m > 16 else 16, 16]
     c, _ = matmul(numbers, inputs, [np.zeros((m, n), result), room], cores=cores)
     np.testing.assert_array_equal(c, (a @ b + bias).astype(result))
 
@@ -69,6 +69,26 @@ def test_a_tiling_that_the_compiler_knows(matmul: Program) -> None:
         [9], [a.astype(np.float16), b.astype(np.float16)], [np.zeros((32, 48), np.float32)], kind=ITS_OWN
     )
     np.testing.assert_array_equal(c, a @ b)
+
+
+@pytest.mark.parametrize(
+    ("shape", "fixed"),
+    [((1024, 640, 256), (128, 160)), ((1024, 640, 256), (-1, 160)), ((70, 90, 40), (48, 32))],
+)
+def test_shares_of_cores_hold_the_tile_that_is_fixed(
+    matmul: Program, shape: tuple[int, int, int], fixed: tuple[int, int]
+) -> None:
+    (made,) = matmul([10, 0, *shape, 0, 0, 48, *fixed], [], [np.zeros(5, np.int32)], tracked=False)
+    status, m, n, base_m, base_n = made.tolist()
+    assert status == 0
+    assert m + 15 >= base_m
+    assert n + 15 >= base_n
+    assert base_n == fixed[1]
+
+
+def test_a_fixed_tile_beyond_the_product_has_no_tiling(matmul: Program) -> None:
+    (made,) = matmul([10, 0, 12, 90, 40, 0, 0, 1, 32, 16], [], [np.zeros(5, np.int32)], tracked=False)
+    assert made[0] == -1
 
 
 @pytest.mark.parametrize(("case", "expected"), [(6, [1, 1, 0, 0]), (7, [1, 1, 1, 1]), (8, [1, 1, 0, 0])])

@@ -235,3 +235,63 @@ def test_functions_that_headers_declare_are_found_in_the_project(tmp_path: Path)
     host = read_host(sources.host, sources.folders, find_soc("Ascend910B1"))
     assert [p.name for p in host.files] == ["twice.cpp", "rows.cpp"]
     assert host.operator().op == "Twice"
+
+
+def test_fields_of_tiling_data_have_any_name(tmp_path: Path) -> None:
+    """Of a macro's own words, too: a parameter of that name would be set in the place of the field."""
+    names = ["value", "values", "to", "from", "bytes", "capacity", "name", "type", "key", "count", "data"]
+    lists = [f"{n}s_{i}" for i, n in enumerate(names)] + ["values"]
+    defined = [f"TILING_DATA_FIELD_DEF(uint32_t, {n})" for n in names if n != "values"]
+    defined += [f"TILING_DATA_FIELD_DEF_ARR(uint32_t, 2, {n})" for n in lists]
+    checks = [
+        f"t.set_{n}({i}); if (t.get_{n}() != {i}) return {i};"
+        for i, n in enumerate(names, 1)
+        if n != "values"
+    ]
+    checks += [f"t.set_{n}(two); if (t.get_{n}()[1] != 7) return {i};" for i, n in enumerate(lists, 40)]
+    source = "\n".join([
+        '#include "register/tilingdata_base.h"',
+        "BEGIN_TILING_DATA_DEF(AnyTiling)",
+        *(f"{line};" for line in defined),
+        "END_TILING_DATA_DEF;",
+        "int main() { AnyTiling t; const uint32_t two[] = {5, 7};",
+        *checks,
+        "return 0; }",
+    ])  # fmt: skip
+    (tmp_path / "any.cpp").write_text(source)
+    program = tmp_path / "any"
+    flags = ["-std=c++17", f"-I{HEADERS / 'ascendc'}", f"-I{HEADERS}"]
+    subprocess.run([*find_cpp(), *flags, str(tmp_path / "any.cpp"), "-o", str(program)], check=True)
+    assert subprocess.run([str(program)], check=False).returncode == 0
+
+
+PLUGIN = """#include "graph/operator.h"
+#include "register/register.h"
+using namespace ge;
+Status Parse(const Operator &from, Operator &to) {
+    float slope = 0;
+    string text = "slope";
+    if (from.GetAttr("alpha", slope) != GRAPH_SUCCESS) return FAILED;
+    to.SetAttr(text, slope).SetAttr("mode", "fast");
+    return SUCCESS;
+}
+int main() {
+    Operator from("n", "Leaky"), to("n", "LeakyCustom");
+    from.SetAttr("alpha", 0.5f);
+    int64_t wrong = 0;
+    float slope = 0;
+    AscendString mode;
+    if (Parse(from, to) != SUCCESS || to.GetAttr("slope", slope) != GRAPH_SUCCESS || slope != 0.5f) return 1;
+    if (to.GetAttr("slope", wrong) == GRAPH_SUCCESS || to.GetAttr("none", slope) == GRAPH_SUCCESS) return 2;
+    return to.GetAttr("mode", mode) == GRAPH_SUCCESS && mode == AscendString("fast") ? 0 : 3;
+}
+"""
+
+
+@pytest.mark.parametrize("standard", ["c++11", "c++17"])
+def test_a_plugin_sets_attributes(tmp_path: Path, standard: str) -> None:
+    (tmp_path / "plugin.cc").write_text(PLUGIN)
+    program = tmp_path / "plugin"
+    flags = [f"-std={standard}", f"-I{HEADERS / 'ascendc'}", f"-I{HEADERS}"]
+    subprocess.run([*find_cpp(), *flags, str(tmp_path / "plugin.cc"), "-o", str(program)], check=True)
+    assert subprocess.run([str(program)], check=False).returncode == 0

@@ -40,6 +40,23 @@ def test_each_mistake_with_an_event_or_a_copy_is_named():
         assert named == count, name
 
 
+def test_mistakes_in_the_header_of_a_mixed_kernel_are_named_and_held_to_a_formula():
+    kernel = KERNELS / "mixed.cpp"
+    flags = shlex.split(kernel.read_text().splitlines()[0].partition("run:")[2])
+    formula = "max(matmul(x, y), 0.125*matmul(x, y))"
+    table = planted(str(kernel), *flags, "--formula", formula, "--most", "1", "--only", "CrossCore")
+    for name in ("CrossCoreSetFlag left out", "CrossCoreWaitFlag left out"):
+        count, named, *_ = table[name]
+        assert count == named == 1, name
+
+
+@pytest.mark.slow
+def test_a_kernel_that_differs_from_its_formula_is_refused():
+    flags = shlex.split((KERNELS / "queues.cpp").read_text().splitlines()[0].partition("run:")[2])
+    with pytest.raises(AssertionError, match=r"as it stands: output 0 differs from the formula"):
+        planted(str(KERNELS / "queues.cpp"), *flags, "--formula", "x", "--only", "EnQue twice")
+
+
 @pytest.mark.slow
 def test_what_breaks_a_rule_is_named_and_no_more():
     table = planted("--most", "2")

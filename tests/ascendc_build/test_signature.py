@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ascend_ep.errors import AscendError
@@ -98,3 +99,10 @@ def test_kernels_that_macros_define_are_found_by_their_names(tmp_path):
         ("first_run", 6, ["GM_ADDR", "float"]),
         ("second_run", 7, ["GM_ADDR", "int32_t"]),
     ]
+
+
+def test_an_input_of_a_type_that_no_tensor_has_is_refused(run, file, tmp_path):
+    np.save(tmp_path / "x.npy", np.ones(8, np.complex64))
+    status, _, err = run("run", file, "--kernel", "fourth", "--input", tmp_path / "x.npy")
+    assert status == 1
+    assert "E10001: Value [complex64] for parameter [dtype] is invalid" in err

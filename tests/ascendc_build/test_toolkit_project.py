@@ -16,7 +16,10 @@ from onnx import TensorProto, helper
 from scaled_add_project import PROJECT
 
 import ascend_ep
+from ascend_ep.cli import bisheng
+from ascend_ep.cli.bisheng import read_line
 from ascend_ep.cli.toolkit import make
+from ascend_ep.errors import AscendError
 
 #: The steps of an op_host as projects have them: C++11, op_build, three libraries.
 OP_HOST = """cmake_minimum_required(VERSION 3.16)
@@ -218,3 +221,81 @@ def test_a_library_of_kernels_compiles(tmp_path: Path, launcher: str) -> None:
     out = in_toolkit(tmp_path, tmp_path / "cann", f"cmake -S . -B b {launcher} && cmake --build b -v")
     (line,) = (line for line in out.splitlines() if " -c " in line and "asc_compile" in line)
     assert ("asc_compile env A=b" in line) == bool(launcher)
+
+
+LANGUAGE = """cmake_minimum_required(VERSION 3.16)
+find_package(ASC REQUIRED)
+project(launches LANGUAGES ASC CXX)
+set_source_files_properties(twice.cpp PROPERTIES LANGUAGE ASC)
+add_library(kernels STATIC twice.cpp)
+target_compile_options(kernels PRIVATE $<$<COMPILE_LANGUAGE:ASC>:--npu-arch=dav-2201>)
+add_executable(main main.asc)
+target_link_libraries(main PRIVATE kernels tiling_api register platform unified_dlog m dl)
+target_compile_options(main PRIVATE $<$<COMPILE_LANGUAGE:ASC>:--npu-arch=dav-2201>)
+"""
+#: A kernel of its own, which it launches, and a function of the library's, which launches another.
+LANGUAGE_MAIN = """#include <cstdio>
+#include "acl/acl.h"
+#include "kernel_operator.h"
+#include "number.h"
+void launch_twice(uint32_t blocks, aclrtStream stream, uint8_t *x, uint8_t *y);
+__global__ __aicore__ void number(GM_ADDR y) {
+    AscendC::GlobalTensor<float> to;
+    to.SetGlobalBuffer((__gm__ float *)y, 1);
+    to.SetValue(0, NUMBER);
+}
+int main() {
+    aclInit(nullptr);
+    aclrtSetDevice(0);
+    aclrtStream stream;
+    aclrtCreateStream(&stream);
+    float x[128], y[128], n;
+    for (int i = 0; i < 128; i++) x[i] = float(i);
+    void *from, *to;
+    aclrtMalloc(&from, 512, ACL_MEM_MALLOC_HUGE_FIRST);
+    aclrtMalloc(&to, 512, ACL_MEM_MALLOC_HUGE_FIRST);
+    aclrtMemcpy(from, 512, x, 512, ACL_MEMCPY_HOST_TO_DEVICE);
+    launch_twice(2, stream, (uint8_t *)from, (uint8_t *)to);
+    aclrtSynchronizeStream(stream);
+    aclrtMemcpy(y, 512, to, 512, ACL_MEMCPY_DEVICE_TO_HOST);
+    number<<<1, nullptr, stream>>>((uint8_t *)to);
+    aclrtSynchronizeStream(stream);
+    aclrtMemcpy(&n, 4, to, 4, ACL_MEMCPY_DEVICE_TO_HOST);
+    std::printf("%g %g %g\\n", y[63], y[127], n);
+    return 0;
+}
+"""
+
+
+@pytest.mark.slow
+def test_sources_of_cmakes_language_asc_are_compiled_again_when_a_header_changes(tmp_path: Path) -> None:
+    (tmp_path / "CMakeLists.txt").write_text(LANGUAGE)
+    launch = "void launch_twice(uint32_t blocks, void *stream, uint8_t *x, uint8_t *y) {\n"
+    launch += "    twice<<<blocks, nullptr, stream>>>(x, y);\n}\n"
+    (tmp_path / "twice.cpp").write_text(TWICE + launch)
+    (tmp_path / "main.asc").write_text(LANGUAGE_MAIN)
+    (tmp_path / "number.h").write_text("constexpr float NUMBER = 3.0f;\n")
+    script = "cmake -S . -B build && cmake --build build && ./build/main"
+    assert in_toolkit(tmp_path, tmp_path / "cann", script).splitlines()[-1] == "63 191 3"
+    (tmp_path / "number.h").write_text("constexpr float NUMBER = 4.0f;\n")
+    out = in_toolkit(tmp_path, tmp_path / "cann", "cmake --build build && ./build/main")
+    assert out.splitlines()[-1] == "63 191 4"
+    assert "twice.cpp.o" not in out
+
+
+def test_the_device_compilers_command_line_is_read(tmp_path: Path) -> None:
+    (tmp_path / "a.asc").touch()
+    words = f"--npu-arch=dav-2002 -mllvm -x1 --enable-simt -O2 -Iinc {tmp_path}/a.asc b.o -lm -o demo".split()
+    line = read_line(words)
+    assert (line.chip, line.kernels, line.others) == ("Ascend310P3", (tmp_path / "a.asc",), ("b.o", "-lm"))
+    assert (line.target, line.compiles_only, line.flags) == ("demo", False, ("-O2", "-Iinc"))
+    assert line.left == ("-mllvm", "-x1", "--enable-simt")
+    assert read_line(["-xasc", "-c", "k.cpp"]).kernels == (Path("k.cpp").resolve(),)
+    assert read_line(["-c", "k.cpp"]).others == ("k.cpp",)
+    with pytest.raises(AscendError, match="dav-2201"):
+        read_line(["--npu-arch=dav-9", "a.asc"])
+
+
+def test_a_source_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert bisheng.main(["-c", "missing.asc"]) != 0
+    assert "E10410" in capsys.readouterr().err

@@ -82,7 +82,7 @@ def _call(case: Case, operator: HostOperator | None) -> tuple[list[Array | None]
     """The inputs and attributes of the operator: arrays, then scalars, in order. Raises NoReference."""
     if operator is None:
         return [a for a in case.inputs if isinstance(a, np.ndarray)], {}
-    given = list(case.inputs)
+    given = list(case.placed([t.name for t in operator.inputs]))
     if len(given) > len(operator.inputs):
         raise NoReference(f"the reference has {len(given)} inputs, the operator {len(operator.inputs)}")
     scalars = list(case.scalars)

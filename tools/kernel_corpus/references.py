@@ -7,11 +7,12 @@ and `gen_data.py`, which writes input/*.bin and output/golden*.bin.
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -29,9 +30,9 @@ SECONDS = 180
 
 @dataclass(frozen=True)
 class Case:
-    """One call. inputs: in order, a list for a list of tensors. scalars: arguments that are no arrays, in
-    order (attributes of the operator); initial: those that the reference's module was made with.
-    outputs: what should come out."""
+    """One call. inputs: in order, a list for a list of tensors; named: what a script calls them. scalars:
+    arguments that are no arrays, in order (attributes of the operator); initial: those that the reference's
+    module was made with. outputs: what should come out."""
 
     file: KernelFile
     name: str
@@ -39,6 +40,14 @@ class Case:
     outputs: tuple[Array, ...]
     scalars: tuple[Any, ...] = ()
     initial: tuple[Any, ...] = ()
+    named: tuple[str, ...] = ()
+
+    def placed(self, names: Sequence[str]) -> tuple[Array | list[Array], ...]:
+        """The inputs in the order of these names, where each is one's: `input_dy.bin` is that of `dy`."""
+        found = [[i for i, n in enumerate(self.named) if re.fullmatch(rf"(?:.*_)?{m}", n)] for m in names]
+        order = [places[0] for places in found if len(places) == 1]
+        complete = len(order) == len(names) and sorted(order) == list(range(len(self.inputs)))
+        return tuple(self.inputs[i] for i in order) if complete else self.inputs
 
 
 class NoReference(Exception):
@@ -98,7 +107,7 @@ _started = cache(TorchProcess)
 def _scripts_near(path: Path) -> list[Path]:
     """gen_data.py of the kernel's own folder, or of one beside its project."""
     for above in list(path.parents)[:4]:
-        found = sorted(p for p in above.glob("**/gen_data.py") if len(p.relative_to(above).parts) <= 3)
+        found = sorted(p for p in above.glob("**/gen_data.py") if len(p.relative_to(above).parts) <= 4)
         if found:
             return found
     return []
@@ -128,6 +137,7 @@ def _read(file: KernelFile, folder: Path) -> Iterator[Case]:
             outputs,
             tuple(entry.get("scalars", ())),
             tuple(entry.get("initial", ())),
+            tuple("" if isinstance(e, list) else Path(e["file"]).stem for e in entry["inputs"]),
         )
 
 

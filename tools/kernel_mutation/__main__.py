@@ -1,8 +1,10 @@
 """Plants one mistake at a time in Ascend C kernels that are right, runs each, and prints what names it.
 
 A kernel is given as `ascend-op run` takes it, with the flags of its call; without one, those in
-tools/kernel_mutation/kernels are taken, whose first line has the flags. 1 is the status if the kernel as it
-stands has a fault, or if a broken rule is not named.
+tools/kernel_mutation/kernels are taken, whose first line has the flags. Mistakes are planted in the headers
+of its project, too. With --formula or --golden, outputs are held to these instead of to those of the kernel
+as it stands. 1 is the status if the kernel as it stands has a fault or other values, or if a broken rule is
+not named.
 """
 
 from __future__ import annotations
@@ -16,13 +18,17 @@ import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
-from ascend_ep.cli.op_run import add_kernel_arguments, kernel_request
+from ascend_ep.cli.op_run import add_kernel_arguments, expected_outputs, kernel_request
+from ascend_ep.opbuild.kernels.arrays import Array
+from ascend_ep.opbuild.kernels.run_kernel import RunRequest
 from ascend_ep.opbuild.kernels.sources import read_sources
 
 from .batch import compiled, is_noted, noting
-from .judge import Judged, judged
+from .judge import Expected, Judged, Outcome, judged
 from .mistakes import KINDS, Mistake, mistakes
+from .whole_text import whole_text
 
 OWN = Path(__file__).with_name("kernels")
 
@@ -66,9 +72,10 @@ def flags_of(path: Path) -> list[str]:
 
 def planted(given: argparse.Namespace) -> list[Judged]:
     """Every mistake of one kernel, run and judged. Raises SystemExit where the kernel itself has a fault."""
-    request, _ = kernel_request(given, given.files)
+    request, golden = kernel_request(given, given.files)
     kernel, _, _ = read_sources(request.sources, given.kernel, request.soc)
-    text = kernel.file.read_text(encoding="utf-8")
+    whole = whole_text(kernel.file, request.sources.folders)
+    text = whole.text
     chosen = _chosen(text, given)
     with tempfile.NamedTemporaryFile("w", suffix=".cpp", prefix=".planted-", dir=kernel.file.parent) as file:
         batch = compiled(kernel, request, [text, *(m.text for m in chosen), noting(text)], Path(file.name))
@@ -78,20 +85,32 @@ def planted(given: argparse.Namespace) -> list[Judged]:
                 said = answer if isinstance(answer, str) else answer.lines
                 raise SystemExit(f"{kernel.file}: as it stands: {said}")
         assert not isinstance(right, str)
+        expected = _expected(given, request, batch.inputs, golden)
+        if expected and (refusal := expected.refusal(right)):
+            raise SystemExit(f"{kernel.file}: as it stands: {refusal}")
         noted = len(chosen) + 1
         reached = batch.reached(noted) if noted not in batch.refused else None
         lines = text.splitlines()
         rows = [
-            judged(m, batch.run(i, m.strict), right, _is_reached(m, lines, reached))
+            judged(m, batch.run(i, m.strict), right, _is_reached(m, lines, reached), expected)
             for i, m in enumerate(chosen, 1)
             if i not in batch.refused
         ]
     for row in rows:
         if given.verbose or row.is_missed or row.outcome in ("elsewhere", "unseen"):
             m = row.mistake
-            print(f"{row.outcome:9} {kernel.file.name}:{m.line} {m.kind}: {m.was} -> {m.now}", flush=True)
+            source, line = whole.places[m.line - 1]
+            print(f"{row.outcome:9} {source.name}:{line} {m.kind}: {m.was} -> {m.now}", flush=True)
             print(f"          {row.said[:300]}" if row.said else "", flush=True)
     return rows
+
+
+def _expected(
+    given: argparse.Namespace, request: RunRequest, inputs: Sequence[str], golden: Sequence[Array]
+) -> Expected | None:
+    """What --formula or --golden says of the outputs."""
+    outputs = expected_outputs(given, request, inputs, golden)
+    return Expected(outputs, "the formula" if given.formula else "the golden file") if outputs else None
 
 
 def _is_reached(mistake: Mistake, lines: Sequence[str], reached: frozenset[int] | None) -> bool:
@@ -114,7 +133,7 @@ def _some(rows: Sequence[Mistake], most: int, source: random.Random) -> list[Mis
 
 
 def _table(rows: Sequence[Judged]) -> str:
-    outcomes = ("named", "placeless", "elsewhere", "ended", "advice", "values", "unreached", "unseen")
+    outcomes: tuple[Outcome, ...] = get_args(Outcome)
     lines = ["| class | mistakes | " + " | ".join(outcomes) + " |", "|---" * (len(outcomes) + 2) + "|"]
     for kind in KINDS:
         counts = Counter(row.outcome for row in rows if row.mistake.kind == kind.name)

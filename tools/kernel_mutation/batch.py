@@ -40,17 +40,20 @@ inline void reach(int line) {{
 """
 SECONDS = 20
 _INCLUDE = re.compile(r"^\s*#\s*include\b.*$|^\s*#\s*pragma\s+once\b.*$", re.MULTILINE)
+_GUARD = re.compile(r"^[ \t]*#[ \t]*ifndef[ \t]+(\w+)[ \t]*\n[ \t]*#[ \t]*define[ \t]+\1\b", re.MULTILINE)
 _OF_C = re.compile(r"\bextern\s+\"C\"\s+|\b__global__\b")
 _FILE = re.compile(r"\bplanted_(\d+)\.cpp\b")
 
 
 @dataclass(frozen=True)
 class Batch:
-    """A compiled program. refused: those that the compiler refuses, and what it says."""
+    """A compiled program. inputs: the names of its arrays. refused: those that the compiler refuses, and what
+    it says."""
 
     program: Path
     call: CallRequest
     kernel: str
+    inputs: Sequence[str]
     refused: Mapping[int, str]
 
     def reached(self, number: int) -> frozenset[int]:
@@ -95,7 +98,7 @@ def compiled(kernel: KernelFunction, request: RunRequest, texts: Sequence[str], 
         _, assembly, call, _ = prepared(request)
         try:
             program = linked(program_units(assembly, True, request.soc), "run")
-            return Batch(program, call, kernel.name, refused)
+            return Batch(program, call, kernel.name, assembly.inputs, refused)
         except AscendError as error:
             said = [error.text, *(error.details or ())]
             found = {int(n): line for line in said for n in _FILE.findall(line)[:1] if "error" in line}
@@ -121,6 +124,7 @@ def _source(kernel: KernelFunction, texts: Sequence[str], refused: Mapping[int, 
             continue
         inner = _OF_C.sub("", _INCLUDE.sub("", text))
         lines += [f"namespace planted_{i} {{", f'#line 1 "planted_{i}.cpp"', inner, "}"]
+        lines += [f"#undef {guard}" for guard in _GUARD.findall(text)]
         cases.append(f"        case {i}: return planted_{i}::{kernel.name}({names});")
     return "\n".join([
         *lines,

@@ -74,7 +74,7 @@ class KernelWork:
 @dataclass
 class Answer:
     """refused: why nothing ran. lines: broken rules and advice; `failed`: whether a rule was broken. work: what the
-    kernel asks of a chip, if it was checked."""
+    kernel asks of a chip, if it was checked. printed: lines that kernel and host code wrote."""
 
     refused: str = ""
     failed: bool = False
@@ -85,6 +85,7 @@ class Answer:
     tiling: bytes = b""
     outputs: list[Array] = field(default_factory=list)
     work: KernelWork | None = None
+    printed: list[str] = field(default_factory=list)
 
 
 def pack(request: CallRequest) -> bytes:

@@ -45,11 +45,13 @@ def run_program(
     if ended.returncode != 0:
         raise _ended(program, kernel, ended.returncode, said)
     try:
-        return unpack(ended.stdout)
+        answer = unpack(ended.stdout)
     except (struct.error, ValueError, KeyError) as error:
         raise AscendError(
             "E43206", kernel, f"its answer is malformed ({error})", details=said[-8:]
         ) from error
+    answer.printed = said
+    return answer
 
 
 def run_source_program(

@@ -24,6 +24,10 @@ def host_assembly(
 ) -> Assembly:
     """The kernel of an operator that host code registers. Raises AscendError E43203."""
     inputs, outputs = tuple(t.name for t in operator.inputs), tuple(t.name for t in operator.outputs)
+    for computed in (t.name for t in operator.outputs if t.shape_computed):
+        reason = f"it decides the shape of {computed} while it runs (OutputShapeDependOnCompute)"
+        fix = "Run the kernel alone (--no-host): the shape is one more output (--output_shape)."
+        raise AscendError("E43203", kernel.name, reason, fix=fix)
     tiling_class = host.tiling_of.get(operator.op, "")
     by_key = None if name else template_keys(kernel, sources.folders, len(inputs))
     units = tuple(

@@ -43,13 +43,14 @@ def _given() -> frozenset[str]:
 
 @dataclass(frozen=True)
 class HostTensor:
-    """types, formats: ge's numbers, by column or (free_types) as a set."""
+    """types, formats: ge's numbers, by column or (free_types) as a set. shape_computed: by the kernel."""
 
     name: str
     occurrence: Occurrence
     types: tuple[int, ...]
     free_types: bool
     value_depends: bool
+    shape_computed: bool = False
 
 
 @dataclass(frozen=True)
@@ -186,6 +187,7 @@ def _tensor(entry: Mapping[str, Any], inputs: Mapping[str, Mapping[str, Any]]) -
         tuple(like["types"]),
         like["free_types"],
         entry["value_depends"],
+        entry["shape_computed"],
     )
 
 

@@ -4,6 +4,7 @@
 #pragma GCC system_header
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,8 @@
 #include "types.h"
 
 namespace ge {
+
+using std::string; /* plugins say it behind `using namespace ge` */
 
 class Shape {
    public:
@@ -61,12 +64,39 @@ class Operator {
     TensorDesc GetOutputDescByName(const char *name) const { return named(outputs_, name); }
     size_t GetInputsSize() const { return inputs_.size(); }
     size_t GetOutputsSize() const { return outputs_.size(); }
+    /* What SetAttr gave this operator, of the same type. */
     template <typename T>
-    graphStatus GetAttr(const char *, T &) const {
-        return GRAPH_FAILED;
+    graphStatus GetAttr(const char *name, T &value) const {
+        const auto found = attributes_.find(name);
+        if (found == attributes_.end() || found->second.type != type_of<T>()) return GRAPH_FAILED;
+        value = *static_cast<const T *>(found->second.value.get());
+        return GRAPH_SUCCESS;
+    }
+    template <typename T>
+    graphStatus GetAttr(const std::string &name, T &value) const {
+        return GetAttr(name.c_str(), value);
+    }
+    template <typename T>
+    Operator &SetAttr(const char *name, const T &value) {
+        attributes_[name] = {type_of<T>(), std::make_shared<T>(value)};
+        return *this;
+    }
+    Operator &SetAttr(const char *name, const char *value) { return SetAttr(name, AscendString(value)); }
+    template <typename T>
+    Operator &SetAttr(const std::string &name, const T &value) {
+        return SetAttr(name.c_str(), value);
     }
 
    private:
+    struct Attribute {
+        const void *type;
+        std::shared_ptr<void> value;
+    };
+    template <typename T>
+    static const void *type_of() {
+        static const char key = 0;
+        return &key;
+    }
     using Tensors = std::vector<std::pair<std::string, TensorDesc>>;
     static TensorDesc named(const Tensors &tensors, const char *name) {
         for (const auto &tensor : tensors)
@@ -75,6 +105,7 @@ class Operator {
     }
     std::string name_, type_;
     Tensors inputs_, outputs_;
+    std::map<std::string, Attribute> attributes_;
 };
 
 }  // namespace ge

@@ -55,6 +55,7 @@ inline void describe_tensor(Json &json, const ops::OpParamDef &spec) {
     json.raw(std::to_string(int(spec.occurrence)), "occurrence");
     json.raw(spec.free_types ? "true" : "false", "free_types");
     json.raw(spec.value_depends ? "true" : "false", "value_depends");
+    json.raw(spec.shape_computed ? "true" : "false", "shape_computed");
     json.text(spec.followed, "follows");
     json.open('[', "types");
     for (ge::DataType type : spec.types) json.raw(std::to_string(int(type)));

@@ -94,7 +94,7 @@ class Launch {
     }
     void tell(const asc_cpu::Fault &fault) const {
         const char *text = fault.text;
-        if (fault.where.line)
+        if (fault.where.line && text[0] != '[') /* of a block, which names the place itself */
             if (const char *block = std::strstr(text, "block ")) text = block;
         std::string line;
         if (fault.where.line) line = std::string(fault.where.file) + ":" + std::to_string(fault.where.line) + ": ";

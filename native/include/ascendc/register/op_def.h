@@ -111,7 +111,7 @@ class OpParamDef {
         initial = std::move(columns), initial_is_number = false;
         return *this;
     }
-    OpParamDef &OutputShapeDependOnCompute() { return *this; }
+    OpParamDef &OutputShapeDependOnCompute() { return shape_computed = true, *this; }
     /* An output's types are those of this input. */
     OpParamDef &Follow(const char *tensor) { return followed = tensor, *this; }
     template <typename Kind>
@@ -125,6 +125,7 @@ class OpParamDef {
     std::vector<ge::Format> formats;
     std::vector<ScalarVar> initial;
     bool free_types = false, free_formats = false, value_depends = false, initial_is_number = false;
+    bool shape_computed = false; /* by the kernel */
 };
 
 /* An attribute: its kind, as opdef's JSON names it, and its default as the text of a JSON value. */

@@ -93,11 +93,12 @@ inline void mirror(const void *changed, size_t bytes) {
     [[maybe_unused]] static inline const bool asc_field_##field = \
         ::asc_host::add_field(ASC_TILING_KEY, text, #field, count)
 
+/* The names of fields are the user's, so that those of parameters are reserved. */
 #define TILING_DATA_FIELD_DEF(type, field)        \
     ASC_TILING_FIELD(#type, 0, field);            \
     type field = 0;                               \
-    void set_##field(type value) {                \
-        field = value;                            \
+    void set_##field(type asc_value) {            \
+        field = asc_value;                        \
         ::asc_host::mirror(&field, sizeof field); \
     }                                             \
     type get_##field() const {                    \
@@ -107,8 +108,8 @@ inline void mirror(const void *changed, size_t bytes) {
 #define TILING_DATA_FIELD_DEF_ARR(type, count, field) \
     ASC_TILING_FIELD(#type, count, field);            \
     type field[count] = {};                           \
-    void set_##field(const type *values) {            \
-        std::memcpy(field, values, sizeof field);     \
+    void set_##field(const type *asc_values) {        \
+        std::memcpy(field, asc_values, sizeof field); \
         ::asc_host::mirror(&field, sizeof field);     \
     }                                                 \
     type *get_##field() {                             \

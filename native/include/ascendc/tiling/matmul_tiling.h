@@ -209,6 +209,10 @@ class MatmulApiTilingBase {
         core_k_ = single_k_ > 0 ? single_k_ : ka_;
         return core_m_ > 0 && core_n_ > 0 && core_k_ > 0;
     }
+    /* Whether a core's share is at least the tile that SetFixSplit fixes, which its documentation asks for. */
+    bool holds_fixed(int32_t m, int32_t n) const {
+        return fixed_m_ <= align(m, 16) && fixed_n_ <= align(n, std::max(16, 256 / bits_of_type(b_.type)));
+    }
     bool compute() {
         if (m_ <= 0 || n_ <= 0 || ka_ <= 0) {
             if (single_m_ <= 0 || single_n_ <= 0 || single_k_ <= 0) return false;
@@ -236,6 +240,7 @@ class MatmulApiTilingBase {
     bool tiles() {
         const int32_t c0 = 256 / std::max(bits_of_type(a_.type), bits_of_type(b_.type));
         const int64_t row = std::max(bits_of_type(a_.type), bits_of_type(b_.type));
+        if (!holds_fixed(core_m_, core_n_)) return false;
         base_m_ = fixed_m_ > 0 ? fixed_m_ : std::min(align(core_m_, 16), limit(128, max_m_, 16));
         base_n_ = fixed_n_ > 0 ? fixed_n_ : std::min(align(core_n_, 16), limit(256, max_n_, 16));
         while (fixed_n_ <= 0 && base_n_ > 16 && int64_t(base_m_) * base_n_ * 4 > l0c_) base_n_ -= 16;
@@ -355,7 +360,7 @@ class MultiCoreMatmulTiling : public MatmulApiTilingBase {
                 const int32_t part_n = part(n, by_n, align_n_, single_n_, most_n_);
                 const int32_t part_k = part(k, by_k, align_k_, single_k_, split_k_ ? most_k_ : -1);
                 const int64_t parts = int64_t(divide_up(m, part_m)) * divide_up(n, part_n) * divide_up(k, part_k);
-                if (parts > cores_) continue;
+                if (parts > cores_ || !holds_fixed(std::min(part_m, m), std::min(part_n, n))) continue;
                 const bool even = m % part_m == 0 && n % part_n == 0 && k % part_k == 0;
                 const int64_t work = int64_t(part_m) * part_n * part_k * (even ? 2 : 3);
                 const int64_t reads = int64_t(part_m + part_n) * part_k;
