@@ -56,7 +56,7 @@ def _one(case: Case, soc: Soc) -> Compared:
             attributes, seconds=120,
         )  # fmt: skip
         answer = run_kernel(request).answer
-    except (AscendError, NoReference) as error:
+    except (AscendError, NoReference, TypeError) as error:
         text = error.text if isinstance(error, AscendError) else str(error)
         return Compared(file, case.name, "no run", " ".join(text.split())[:200])
     if answer.failed:
