@@ -11,8 +11,6 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ascend_ep.errors import AscendError
-
 FLOAT32, UINT8, INT8, UINT16, INT16, INT32, INT64 = 1, 2, 3, 4, 5, 6, 7
 STRING, BOOL, FLOAT16, FLOAT64, UINT32, UINT64 = 8, 9, 10, 11, 12, 13
 COMPLEX64, COMPLEX128, BFLOAT16 = 14, 15, 16
@@ -150,12 +148,12 @@ def _numpy_dtype(row: ElementType) -> np.dtype[np.generic]:
 
 
 def number_of(dtype: np.dtype[np.generic]) -> int:
-    """The ONNX element type of a numpy dtype. Raises AscendError E10001 where no tensor has it."""
+    """The ONNX element type of a numpy dtype. Raises TypeError where no tensor has it."""
     if dtype.kind in "UST":
         return STRING
     found = {row.array: row.number for row in ELEMENT_TYPES.values() if row.array and row.bits}
     if dtype.name not in found:
-        raise AscendError("E10001", dtype.name, "dtype", f"The value must be one of {', '.join(found)}.")
+        raise TypeError(f"no tensor has the type {dtype.name}")
     return found[dtype.name]
 
 

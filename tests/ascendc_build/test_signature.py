@@ -105,4 +105,6 @@ def test_an_input_of_a_type_that_no_tensor_has_is_refused(run, file, tmp_path):
     np.save(tmp_path / "x.npy", np.ones(8, np.complex64))
     status, _, err = run("run", file, "--kernel", "fourth", "--input", tmp_path / "x.npy")
     assert status == 1
-    assert "E10001: Value [complex64] for parameter [dtype] is invalid" in err
+    assert "E41010" in err
+    assert "x.npy" in err
+    assert "no tensor has the type complex64" in err

@@ -17,6 +17,7 @@ WRITES = {"write_text", "write_bytes", "tofile"}
 SAVES = {("np", "save"), ("np", "savez"), ("onnx", "save")}
 #: Files in a folder of this process's own, or that only it reads, and how many such places there are.
 OWN = {
+    "cli/bisheng.py": 1,  # in a temporary folder
     "cli/doctor.py": 1,
     "cli/om.py": 1,  # memory
     "cli/om_reduce.py": 1,

@@ -56,7 +56,7 @@ def _one(case: Case, soc: Soc) -> Compared:
             attributes, seconds=120,
         )  # fmt: skip
         answer = run_kernel(request).answer
-    except (AscendError, NoReference) as error:
+    except (AscendError, NoReference, TypeError) as error:
         text = error.text if isinstance(error, AscendError) else str(error)
         return Compared(file, case.name, "no run", " ".join(text.split())[:200])
     if answer.failed:
@@ -96,7 +96,7 @@ def _call(case: Case, operator: HostOperator | None) -> tuple[list[Array | None]
         scalars += case.initial
     if len(scalars) > len(operator.attributes):
         raise NoReference(f"{len(scalars)} scalars, {len(operator.attributes)} attributes")
-    named = zip(operator.attributes, scalars, strict=False)
-    return inputs, {
-        a.name: float(v) if a.type == "float" and v is not None else v for a, v in named if v is not None
-    }
+    named = dict(zip((a.name for a in operator.attributes), scalars, strict=False))
+    named = {a.name: case.told.get(a.name, named.get(a.name)) for a in operator.attributes}
+    types = {a.name: a.type for a in operator.attributes}
+    return inputs, {n: float(v) if types[n] == "float" else v for n, v in named.items() if v is not None}

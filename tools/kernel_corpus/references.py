@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ SECONDS = 180
 class Case:
     """One call. inputs: in order, a list for a list of tensors; named: what a script calls them. scalars:
     arguments that are no arrays, in order (attributes of the operator); initial: those that the reference's
-    module was made with. outputs: what should come out."""
+    module was made with; told: a script's own, by name. outputs: what should come out."""
 
     file: KernelFile
     name: str
@@ -41,6 +41,7 @@ class Case:
     scalars: tuple[Any, ...] = ()
     initial: tuple[Any, ...] = ()
     named: tuple[str, ...] = ()
+    told: Mapping[str, Any] = field(default_factory=dict)
 
     def placed(self, names: Sequence[str]) -> tuple[Array | list[Array], ...]:
         """The inputs in the order of these names, where each is one's: `input_dy.bin` is that of `dy`."""
@@ -138,6 +139,7 @@ def _read(file: KernelFile, folder: Path) -> Iterator[Case]:
             tuple(entry.get("scalars", ())),
             tuple(entry.get("initial", ())),
             tuple("" if isinstance(e, list) else Path(e["file"]).stem for e in entry["inputs"]),
+            entry.get("told", {}),
         )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ascend_ep import array_file, atomic_file, regular_file
-from ascend_ep.element_types import BFLOAT16, numpy_dtype
+from ascend_ep.element_types import BFLOAT16, number_of, numpy_dtype
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef import dtypes
 
@@ -58,6 +58,10 @@ def _read_npy(path: Path) -> Array:
         raise AscendError("E41010", path, error) from None
     if array.dtype.kind == "V" and array.dtype.itemsize == 2:  # numpy's way of writing bfloat16
         return array.view(numpy_dtype(BFLOAT16))
+    try:
+        number_of(array.dtype)
+    except TypeError as error:
+        raise AscendError("E41010", path, error) from None
     return np.ascontiguousarray(array)
 
 
