@@ -125,7 +125,7 @@ def _class(bound: Bound) -> str:
 
 
 def _calls_of_parts(graph: onnx.GraphProto, calls: Mapping[str, list[Bound]]) -> dict[int, str]:
-    """By identity of a node without a call: the one call that takes in all that it makes."""
+    """By identity of a node without a call: the one call that reads all that it makes."""
     leaving = {o.name for o in graph.output}
     readers: dict[str, set[str]] = defaultdict(set)  # by value: calls, "" for what is none
     found: dict[int, str] = {}
