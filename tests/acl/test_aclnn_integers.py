@@ -37,7 +37,8 @@ def close(out: View, wanted: Array, bound: float = 2e-3) -> None:
 def words(w: Array) -> Array:
     """Eight numbers of 4 bits along the last axis in each int32."""
     parts = (w.reshape(*w.shape[:-1], -1, 8).astype(np.int64) & 15) << (4 * np.arange(8))
-    return parts.sum(-1).astype(np.uint32).view(np.int32)
+    made: Array = parts.sum(-1).astype(np.uint32).view(np.int32)
+    return made
 
 
 @pytest.mark.parametrize("transposed", [False, True])
@@ -146,7 +147,8 @@ def test_memory_for_weights(device: Device) -> None:
 
 def test_executors_that_run_again(device: Device) -> None:
     """As often as they are launched, with the addresses that they have then."""
-    acl, memory = device.acl, []
+    acl = device.acl
+    memory: list[tuple[ctypes.c_void_p, View]] = []
     x, y, other = some(99).astype(np.float32), empty(99), some(99, seed=1).astype(np.float32)
     tensors = [device.tensor(v, memory) for v in (whole(x), y, whole(other))]
     size, executor = ctypes.c_uint64(), ctypes.c_void_p()

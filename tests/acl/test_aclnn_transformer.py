@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import subprocess
 from collections.abc import Iterator
+from math import erf
 from pathlib import Path
 from typing import Any
 
@@ -140,13 +141,12 @@ def test_rotation_by_positions_and_its_gradients(device: Device, dtype: str, mod
 @pytest.mark.parametrize("left", [True, False])
 @pytest.mark.parametrize("approximate", [0, 1])
 def test_gelu_of_one_half_times_the_other(device: Device, approximate: int, left: bool) -> None:
-    from math import erf
-
     x, grad = some((3, 10, 5)), some((3, 5, 5), seed=1)
 
     def gelu(v: Array) -> Array:
         inner = np.tanh(np.sqrt(2 / np.pi) * (v + 0.044715 * v**3))
-        return 0.5 * v * (1 + (np.vectorize(erf)(v / np.sqrt(2)) if approximate else inner))
+        made: Array = 0.5 * v * (1 + (np.vectorize(erf)(v / np.sqrt(2)) if approximate else inner))
+        return made
 
     halves = np.split(wide(x)[0], 2, 1)
     active, other = halves if left else halves[::-1]
