@@ -48,9 +48,10 @@ static void plan_in_parts(builder *b, cut how) {
     }
     bb_insn(b, "copy", &values[0], 1, &values[3], 1, BB_NOTHING);
     bb_insn(b, "copy", &values[2], 1, &values[4], 1, BB_NOTHING);
-    const uint32_t turned[] = {in[2], in[3], in[0], in[1], in[4], in[5]};
+    const uint32_t other_order[] = {in[2], in[3], in[0], in[1], in[4], in[5]};
     const uint32_t swapped[] = {out[2], out[3], out[0], out[1]};
-    part(b, "main", how == OTHER_ORDER ? turned : in, 3, how == OTHER_OUTPUTS ? swapped : out, how >= APART ? 1 : 2);
+    part(b, "main", how == OTHER_ORDER ? other_order : in, 3, how == OTHER_OUTPUTS ? swapped : out,
+         how >= APART ? 1 : 2);
     if (how == APART_WITH_HOST) {
         asc_partition host = {.name = bb_string(b, "host"), .kind = ASC_PARTITION_HOST, .host_bytes = 7};
         host.host_offset = bb_append(&b->host, ASC_ALIGN, "a model", 7);
