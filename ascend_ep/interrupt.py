@@ -1,6 +1,6 @@
 """Ctrl-C in a command: an exception, but never amid another thread's lock, which it would leave taken for
-ever, nor in a destructor, which would lose it. One that waits for its moment is pending: it is raised soon,
-or at the end of the command, whatever else the command would have ended in.
+ever, nor in a destructor, which would lose it. One that waits for its moment is pending: it is raised when it
+may be, or at the end of the command, whatever else the command would have ended in.
 """
 
 from __future__ import annotations

@@ -29,11 +29,6 @@ static inline int64_t asc_most(int64_t a, int64_t b) {
 static inline void asc_say_chunks(const asc_call *call, const char *form, int64_t chunks, char *text, size_t room) {
     asc_format(text, room, "%s chunks=%ld threads=%ld", form, chunks, asc_least(chunks, call->threads));
 }
-/* The same, where all of them may be the caller's. */
-static inline void asc_say_split(const asc_call *call, const char *form, int64_t chunks, int serial, char *text,
-                                 size_t room) {
-    asc_format(text, room, "%s chunks=%ld threads=%ld", form, chunks, serial ? 1 : asc_least(chunks, call->threads));
-}
 /* Of a call that has nothing to write. */
 #define ASC_NO_SCHEDULE "nothing"
 

@@ -72,8 +72,9 @@ def start(words: list[str], place: Path) -> subprocess.Popen[str]:
 
 
 def left(place: Path, given: Path) -> list[str]:
-    """What a command has made, but for the cache and what is there before."""
-    found = {str(path.relative_to(place)) for path in place.rglob("*")}
+    """The files that a command has made, but for the cache and what is there before. Of a build its empty
+    folder may be there, where it has tried to write."""
+    found = {str(path.relative_to(place)) for path in place.rglob("*") if path.is_file()}
     before = {str(path.relative_to(given)) for path in given.rglob("*")}
     return sorted(name for name in found - before if not name.startswith("cache"))
 

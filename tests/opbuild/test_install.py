@@ -82,8 +82,8 @@ def test_an_interrupt_that_waited_until_files_move(tmp_path: Path) -> None:
     with watching() as interrupt:
         interrupt.is_pending = True
         with pytest.raises(KeyboardInterrupt):
-            put_in_place([tmp_path], NEW, [])
-    assert files(tmp_path) == {}
+            put_in_place([tmp_path / "out" / "b"], NEW, [])
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_alarm_while_files_move(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
