@@ -157,6 +157,18 @@ def test_norms_and_variances(dtype: torch.dtype) -> None:
     same(functions, [(a.to(dtype), b.to(dtype)) for a, b in calls], **tight)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.int32, torch.int64])
+def test_bounds_of_one_tensor_that_differ(dtype: torch.dtype) -> None:
+    least, most = torch.tensor([-3, -1]).to(dtype), torch.tensor([4, 9]).to(dtype)
+    functions = [
+        *(lambda x: x.clamp(-3, 5), lambda x: x.clamp(-1, 2), lambda x: x.clamp(least[0], most[0])),
+        *(lambda x, k=k: torch.minimum(torch.maximum(x, least[k]), most[k]) for k in (0, 1)),
+        *(lambda x: x.clamp(least[1], most[1]), lambda x: torch.maximum(torch.minimum(x, most[0]), least[1])),
+    ]
+    x = torch.arange(-12, 13)
+    same(functions, [((x % 1).to(dtype),), (x.to(dtype),)])
+
+
 def test_extremes_of_a_single_number() -> None:
     same([lambda x: x.max(0), lambda x: x.min(0, True)], [(torch.tensor(3.0),), (torch.tensor(NAN),)])
 

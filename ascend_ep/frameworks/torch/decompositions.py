@@ -61,7 +61,6 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         aten.native_group_norm.default: decomposed_norms.group_norm,
         aten.var.correction: decomposed_norms.variance,
         aten.var_mean.correction: decomposed_norms.variance_and_mean,
-        aten.clamp.default: in_doubles(decomposed_doubles.clamp),
         aten.leaky_relu.default: in_doubles(decomposed_doubles.leaky_relu),
         aten.hardtanh.default: in_doubles(decomposed_doubles.hardtanh),
         aten.log10.default: in_doubles(decomposed_doubles.log10),
