@@ -81,6 +81,19 @@ def test_pools_whose_windows_are_one_number() -> None:
     same(functions, [(x, y), (-x, -y)], rtol=1e-5, atol=1e-5)
 
 
+def test_averages_of_windows_of_one_size() -> None:
+    """Of any batch; the whole, and the image itself, too."""
+    functions = [
+        *(lambda x, y, n=n: F.adaptive_avg_pool2d(x, n) for n in (1, 2, 3, 6, (2, 6), (None, 3))),
+        *(lambda x, y, n=n: F.adaptive_avg_pool3d(y, n) for n in (1, 2, (1, 2, 4))),
+        lambda x, y: F.adaptive_avg_pool1d(x[0], 2),
+    ]
+    x, y = torch.randn(2, 3, 6, 6), torch.randn(2, 3, 2, 4, 4)
+    hard = x.clone()
+    hard[0, 0, 0, 0], hard[1, 1, 5, 5] = NAN, INF
+    same(functions, [(x, y), (hard, -y), (torch.randn(5, 3, 6, 6), y)], rtol=1e-5, atol=1e-5)
+
+
 THIRD = 1 / 3
 #: Of numbers x, rows y and positive numbers z.
 DOUBLES: list[Function] = [

@@ -44,6 +44,8 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         aten.arange.start_step: _arange,
         aten.avg_pool2d.default: partial(decomposed_pools.averaged, 2),
         aten.avg_pool3d.default: partial(decomposed_pools.averaged, 3),
+        aten._adaptive_avg_pool2d.default: partial(decomposed_pools.adapted, 2),
+        aten._adaptive_avg_pool3d.default: partial(decomposed_pools.adapted, 3),
         aten.max_pool2d_with_indices.default: partial(decomposed_pools.greatest, 2),
         aten.max_pool3d_with_indices.default: partial(decomposed_pools.greatest, 3),
         aten.elu.default: _elu,
