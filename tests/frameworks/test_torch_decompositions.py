@@ -81,6 +81,19 @@ def test_pools_whose_windows_are_one_number() -> None:
     same(functions, [(x, y), (-x, -y)], rtol=1e-5, atol=1e-5)
 
 
+def test_averages_of_windows_of_one_size() -> None:
+    """Of any batch; the whole, and the image itself, too."""
+    functions = [
+        *(lambda x, y, n=n: F.adaptive_avg_pool2d(x, n) for n in (1, 2, 3, 6, (2, 6), (None, 3))),
+        *(lambda x, y, n=n: F.adaptive_avg_pool3d(y, n) for n in (1, 2, (1, 2, 4))),
+        lambda x, y: F.adaptive_avg_pool1d(x[0], 2),
+    ]
+    x, y = torch.randn(2, 3, 6, 6), torch.randn(2, 3, 2, 4, 4)
+    hard = x.clone()
+    hard[0, 0, 0, 0], hard[1, 1, 5, 5] = NAN, INF
+    same(functions, [(x, y), (hard, -y), (torch.randn(5, 3, 6, 6), y)], rtol=1e-5, atol=1e-5)
+
+
 THIRD = 1 / 3
 #: Of numbers x, rows y and positive numbers z.
 DOUBLES: list[Function] = [
@@ -155,6 +168,18 @@ def test_norms_and_variances(dtype: torch.dtype) -> None:
     calls = [(x, y), (60 * x, -y), (hard, y * INF)]
     tight = {"rtol": 2e-5, "atol": 1e-6} if dtype == torch.float32 else {"rtol": 2e-2, "atol": 1e-2}
     same(functions, [(a.to(dtype), b.to(dtype)) for a, b in calls], **tight)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.int32, torch.int64])
+def test_bounds_of_one_tensor_that_differ(dtype: torch.dtype) -> None:
+    least, most = torch.tensor([-3, -1]).to(dtype), torch.tensor([4, 9]).to(dtype)
+    functions = [
+        *(lambda x: x.clamp(-3, 5), lambda x: x.clamp(-1, 2), lambda x: x.clamp(least[0], most[0])),
+        *(lambda x, k=k: torch.minimum(torch.maximum(x, least[k]), most[k]) for k in (0, 1)),
+        *(lambda x: x.clamp(least[1], most[1]), lambda x: torch.maximum(torch.minimum(x, most[0]), least[1])),
+    ]
+    x = torch.arange(-12, 13)
+    same(functions, [((x % 1).to(dtype),), (x.to(dtype),)])
 
 
 def test_extremes_of_a_single_number() -> None:

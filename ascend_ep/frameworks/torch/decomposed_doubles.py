@@ -14,16 +14,8 @@ def leaky_relu(x: Any, slope: float = 0.01) -> Any:
     return torch.where(x > 0, x, x * slope)
 
 
-def clamp(x: Any, min: float | None = None, max: float | None = None) -> Any:
-    """By comparisons: of two of the same tensor the exporter's optimiser loses the bounds."""
-    import torch
-
-    above = x if min is None else torch.where(x < min, min, x)
-    return above.clone() if max is None else torch.where(above > max, max, above)
-
-
 def hardtanh(x: Any, least: float = -1.0, most: float = 1.0) -> Any:
-    return clamp(x, least, most)
+    return x.clamp(least, most)
 
 
 def log10(x: Any) -> Any:

@@ -49,6 +49,20 @@ def _if_given(divisor: int | None) -> list[int]:
     return [] if divisor is None else [divisor]
 
 
+def adapted(axes: int, x: Any, sizes: Sequence[int]) -> Any:
+    """Averages of windows of one size; torch.onnx has no translation. NotImplemented where windows differ."""
+    import torch
+
+    lengths = x.shape[-axes:]
+    if not all(isinstance(n, int) for n in (*lengths, *sizes)):
+        return NotImplemented
+    if not x.numel() or any(not size or length % size for length, size in zip(lengths, sizes, strict=True)):
+        return NotImplemented
+    windows = [length // size for length, size in zip(lengths, sizes, strict=True)]
+    pool = torch.ops.aten.avg_pool2d if axes == 2 else torch.ops.aten.avg_pool3d
+    return x.clone() if max(windows) == 1 else pool(x, windows, windows)
+
+
 def greatest(
     axes: int,
     x: Any,

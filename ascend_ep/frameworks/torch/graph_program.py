@@ -54,6 +54,7 @@ def converted(
             assert program is not None
             numbers.restore(program.model)
             program.optimize()
+            torchlib.register_constants(program.model)
         except torch.onnx.errors.OnnxExporterError as error:
             raise Unsupported(_first_line(error)) from error
     return convert(program.model_proto, ConvertOptions(sample_seed=None, search_seconds=search_seconds))

@@ -47,6 +47,19 @@ def size_quotient() -> Callable[..., Any]:
     return quotient
 
 
+def register_constants(model: Any) -> None:
+    """Constants that the optimiser gave a name that another has, as two bounds of one tensor, get their own:
+    the graph had lost them."""
+    graph = model.graph
+    for node in graph:
+        for value in node.inputs:
+            if value is None or value.const_value is None or value.producer() or value in graph.inputs:
+                continue
+            if graph.initializers.get(value.name) is not value:
+                value.name = f"{value.name}_of_{node.name or id(node)}"
+                graph.initializers[value.name] = value
+
+
 @contextlib.contextmanager
 def read_once() -> Iterator[None]:
     """Exports in here share what is read; each may add to its own copy. One thread at a time."""
