@@ -194,22 +194,24 @@ typedef struct before {
     int sent, ends; /* by a program, not by a page that is gone; whether the process would end */
 } before;
 
+/* Whether the process, which is one for this alone, goes on or comes back as it should. */
+static int is_as_before(const before *b) {
+    static uint8_t bytes[16];
+    (void)__real_signal(SIGBUS, b->handler);
+    asc_guard_free(asc_guard_new(bytes, sizeof bytes));
+    int number = sigsetjmp(ended, 1);
+    if (!number && b->sent) raise(SIGBUS);
+    if (!number && !b->sent) fault();
+    return number == (b->ends ? SIGBUS : 0) && handled == (b->handler == note_signal ? SIGBUS : 0);
+}
+
 /* A handler of before gets signals that no guard takes. One that was ignored stays so, but a page that is gone ends
  * the process as if nobody had ever asked. */
 static void test_handlers_of_before(void) {
     const before all[] = {{SIG_IGN, 1, 0}, {SIG_IGN, 0, 1}, {SIG_DFL, 1, 1}, {SIG_DFL, 0, 1}, {note_signal, 1, 0}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         pid_t child = fork();
-        if (child == 0) {
-            static uint8_t bytes[16];
-            (void)__real_signal(SIGBUS, all[i].handler);
-            asc_guard_free(asc_guard_new(bytes, sizeof bytes));
-            int number = sigsetjmp(ended, 1);
-            if (!number && all[i].sent) raise(SIGBUS);
-            if (!number && !all[i].sent) fault();
-            int good = number == (all[i].ends ? SIGBUS : 0) && handled == (all[i].handler == note_signal ? SIGBUS : 0);
-            exit(!good); /* not _exit: what was counted is written */
-        }
+        if (child == 0) exit(!is_as_before(&all[i])); /* not _exit: what was counted is written */
         int end = 0;
         CHECK(waitpid(child, &end, 0) == child && WIFEXITED(end) && WEXITSTATUS(end) == 0);
     }
