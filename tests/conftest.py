@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib.util
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -36,6 +37,13 @@ if package and package.origin and Path(package.origin).parent.parent == ROOT:
 # Model builders and the benchmark are outside the package; the suites' shared modules sit beside their tests.
 suites = (str(p) for p in sorted((ROOT / "tests").iterdir()) if p.is_dir())
 sys.path[:0] = [str(ROOT / "models"), str(ROOT / "tools"), *suites]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def interrupts() -> None:
+    """What tests start gets Ctrl-C as they do: the shell of a background job has it ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -139,6 +139,13 @@ def positive(text: str) -> float:
     return value
 
 
+def seconds(text: str) -> float:
+    """For argparse. Raises ValueError for what is no finite number from 0 on."""
+    if not 0 <= (value := float(text)) < float("inf"):
+        raise ValueError(text)
+    return value
+
+
 def count(text: str) -> int:
     """For argparse. Raises ValueError for less than 0."""
     if (value := int(text)) < 0:

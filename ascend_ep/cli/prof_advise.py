@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ascend_ep import atomic_file, regular_file
 from ascend_ep.cli.atc_files import check_target
-from ascend_ep.cli.command import positive, refuse_unused
+from ascend_ep.cli.command import positive, refuse_unused, seconds
 from ascend_ep.errors import AscendError
 
 if TYPE_CHECKING:
@@ -37,9 +37,7 @@ def add_advise(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     text = "try what could make a model faster, and say what did"
     command = commands.add_parser("advise", help=text, description=text[0].upper() + text[1:] + ".")
     command.add_argument("model", metavar="M.onnx")
-    command.add_argument(
-        "--seconds", type=positive, default=60.0, help="to spend on all changes (default 60)"
-    )
+    command.add_argument("--seconds", type=seconds, default=60.0, help="to spend on all changes (default 60)")
     command.add_argument("--each", type=positive, default=1.0, help="of --clock, to measure one (default 1)")
     command.add_argument("--threads", type=int, default=0, help="threads of a run (default: all)")
     command.add_argument("--dim", action="append", default=[], metavar="NAME=SIZE", help="default 1")

@@ -74,8 +74,6 @@ def gate(given: argparse.Namespace) -> int:
     allowed = share(given.max_slowdown)
     path = Path(given.bundle)
     new = open_bundle(path, given.threads)
-    if given.record and given.baseline:
-        raise AscendError("E10056", "--record", "--baseline")
     if given.record:
         record(path, Path(given.record))
         print(f"{given.record}: the baseline is {path}")

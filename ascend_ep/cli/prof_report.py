@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ascend_ep.cli.atc_files import check_target
-from ascend_ep.cli.command import positive, refuse_unused
+from ascend_ep.cli.command import refuse_unused, seconds
 from ascend_ep.errors import AscendError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def add_report(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     command = commands.add_parser("report", help=text, description=text[0].upper() + text[1:] + ".")
     command.add_argument("source", metavar="DIR|M.om", help="a profile, or a bundle to run on random inputs")
     command.add_argument("--output", default="profile.html", metavar="FILE", help="default: profile.html")
-    command.add_argument("--seconds", type=positive, default=1.0, help="to run a bundle (default 1)")
+    command.add_argument("--seconds", type=seconds, default=1.0, help="to run a bundle (default 1)")
     command.add_argument("--threads", type=int, default=0, help="threads of a run (default: all)")
     command.add_argument("--dim", action="append", default=[], metavar="NAME=SIZE", help="of a free axis")
     command.add_argument(

@@ -83,11 +83,11 @@ def test_a_tools_own_number_is_in_force(
 ) -> None:
     monkeypatch.setenv("ASCEND_EP_THREADS", environment)
     baseline = str(tmp_path / "b.json")
-    gate = ["gate", str(bundle), "--threads=2", "--seconds=0.05"]
+    gate = ["gate", str(bundle), "--threads=2"]
     assert prof.main([*gate, f"--record={baseline}"]) == 0
     calls: list[Callable[[], object]] = [
         lambda: om.main(["bench", str(bundle), "--threads=2", "--seconds=0.05", "--rounds=1"]),
-        lambda: prof.main([*gate, f"--baseline={baseline}"]),
+        lambda: prof.main([*gate, "--seconds=0.05", f"--baseline={baseline}"]),
         lambda: prof.main(
             ["report", str(bundle), "--threads=2", "--seconds=0.05", f"--output={tmp_path / 'r.html'}"]
         ),

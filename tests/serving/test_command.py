@@ -54,7 +54,7 @@ def test_values(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flag", "code", "words"),
     [
-        ("--http-prt=1", "E50031", "Did you mean [http-port]?"),
+        ("--http-prt=1", "E50031", "Did you mean [--http-port]?"),
         ("--http-port=65536", "E50030", "0 to 65535"),
         ("--instances=0", "E50030", "a number from 1"),
         ("--exit-timeout-secs=nan", "E50030", "seconds"),

@@ -180,7 +180,8 @@ def test_files_without_certificates(tmp_path: Path, text: str) -> None:
 
 
 def test_flags_that_need_another(tmp_path: Path) -> None:
-    flags = [f"--model-repository={tmp_path}", f"--ssl-client-ca-file={tmp_path}"]
+    (tmp_path / "ca.pem").touch()
+    flags = [f"--model-repository={tmp_path}", f"--ssl-client-ca-file={tmp_path / 'ca.pem'}"]
     with pytest.raises(AscendError, match="needs --ssl-certificate-file"):
         parse(flags)
 
