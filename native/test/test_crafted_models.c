@@ -123,7 +123,7 @@ static void test_weights_of_no_file(void) {
 static void test_files_that_are_watched(void) {
     char path[] = "/tmp/asc_crafted_XXXXXX";
     int fd = mkstemp(path);
-    asc_watched seen, other;
+    asc_watched seen = {0}, other;
     CHECK(fd >= 0 && write(fd, "12", 2) == 2 && asc_watch(&seen, fd) && asc_unchanged(&seen, fd, NULL));
     CHECK(!asc_watch(&other, -1));
     other = seen, other.inode++, other.bytes++;
