@@ -11,8 +11,9 @@
 
 #define ALWAYS static inline __attribute__((always_inline))
 #define TAPS 4
-#define VECTORS 4 /* of sums */
-#define ROWS 4    /* positions whose sums are kept at a time */
+#define VECTORS 4         /* of sums */
+#define MOST_TAPS 64      /* whose weights are kept */
+#define LEAST_CHANNELS 17 /* for which a vector of 64 pays, beside one of 16 */
 
 /* A group of four taps of 64 channels. */
 typedef struct vnni4 {
@@ -85,42 +86,41 @@ ALWAYS void three_by_three(const strip *s, const uint8_t *window, int64_t n, cha
     }
 }
 
-/* Four taps from `first` on; those that don't exist read the first one again, or nothing of the weights. */
-ALWAYS vnni4 taps_of_window(const strip *s, const uint8_t *window, int64_t first) {
+/* Groups of four taps: where they are from a window's first byte, and their weights. A tap that doesn't exist reads the
+ * first of its group again, and weighs nothing. */
+typedef struct groups {
+    int64_t n, at[MOST_TAPS];
+    vnni4 weights[MOST_TAPS / TAPS];
+} groups;
+
+static void find_groups(const strip *s, groups *g) {
     const qconv *c = s->c;
     const int64_t taps = c->kernel[0] * c->kernel[1], pitch = c->padded[1] * c->channels;
-    __m512i each[TAPS];
-    for (int64_t k = 0; k < TAPS; k++) {
-        int64_t tap = first + k < taps ? first + k : first, r = tap / c->kernel[1], q = tap % c->kernel[1];
-        each[k] = load(s, window + r * c->dilation[0] * pitch + q * c->dilation[1] * c->channels);
-    }
-    return interleaved(each[0], each[1], each[2], each[3]);
-}
-
-ALWAYS vnni4 taps_of_weights(const strip *s, int64_t first) {
-    const int64_t taps = s->c->kernel[0] * s->c->kernel[1];
-    __m512i each[TAPS];
-    for (int64_t k = 0; k < TAPS; k++)
-        each[k] = first + k < taps ? load(s, s->weights + (first + k) * s->c->channels) : _mm512_setzero_si512();
-    return interleaved(each[0], each[1], each[2], each[3]);
-}
-
-/* Any window. */
-static void any_taps(const strip *s, const uint8_t *window, int64_t n, char *out, int64_t step) {
-    const qconv *c = s->c;
-    const int64_t taps = c->kernel[0] * c->kernel[1], across = c->stride[1] * c->channels;
-    for (int64_t i = 0, rows; i < n; i += rows) {
-        vi sums[ROWS][VECTORS];
-        rows = n - i < ROWS ? n - i : ROWS;
-        for (int64_t r = 0; r < rows; r++) start(s, sums[r]);
-        for (int64_t tap = 0; tap < taps; tap += TAPS) {
-            vnni4 w = taps_of_weights(s, tap);
-            for (int64_t r = 0; r < rows; r++) {
-                vnni4 x = taps_of_window(s, window + (i + r) * across, tap);
-                add_products(sums[r], &x, &w);
-            }
+    g->n = asc_ceil_div(taps, TAPS);
+    for (int64_t first = 0; first < taps; first += TAPS) {
+        __m512i w[TAPS];
+        for (int64_t k = 0; k < TAPS; k++) {
+            int64_t tap = first + k < taps ? first + k : first, row = tap / c->kernel[1], column = tap % c->kernel[1];
+            g->at[first + k] = row * c->dilation[0] * pitch + column * c->dilation[1] * c->channels;
+            w[k] = first + k < taps ? load(s, s->weights + tap * c->channels) : _mm512_setzero_si512();
         }
-        for (int64_t r = 0; r < rows; r++) finish(s, sums[r], out + (i + r) * step);
+        g->weights[first / TAPS] = interleaved(w[0], w[1], w[2], w[3]);
+    }
+}
+
+/* Any window of up to MOST_TAPS. */
+static void any_taps(const strip *s, const groups *g, const uint8_t *window, int64_t n, char *out, int64_t step) {
+    const int64_t across = s->c->stride[1] * s->c->channels;
+    for (int64_t i = 0; i < n; i++, window += across, out += step) {
+        const int64_t *at = g->at;
+        vi sum[VECTORS];
+        start(s, sum);
+        for (int64_t q = 0; q < g->n; q++, at += TAPS) {
+            vnni4 x = interleaved(load(s, window + at[0]), load(s, window + at[1]), load(s, window + at[2]),
+                                  load(s, window + at[3]));
+            add_products(sum, &x, &g->weights[q]);
+        }
+        finish(s, sum, out);
     }
 }
 
@@ -132,7 +132,9 @@ ALWAYS void order_table(const void *table, vi ordered[VECTORS]) {
 }
 
 int ASC_FN(qconv_apart_bytes_can)(const qconv *c, const requantiser *r) {
-    return c->y_last && r->saturates && !r->b_zero && (r->dtype == ASC_INT8 || r->dtype == ASC_UINT8);
+    const int is_byte = r->dtype == ASC_INT8 || r->dtype == ASC_UINT8;
+    return c->y_last && is_byte && r->saturates && !r->b_zero && c->channels >= LEAST_CHANNELS &&
+           c->kernel[0] * c->kernel[1] <= MOST_TAPS;
 }
 
 void ASC_FN(qconv_apart_bytes)(const qconv *c, const requantiser *r, const uint8_t *window, const int8_t *weights,
@@ -143,17 +145,19 @@ void ASC_FN(qconv_apart_bytes)(const qconv *c, const requantiser *r, const uint8
     s.exists = width < QCONV_BYTES ? (1ull << width) - 1 : ~0ull;
     order_table(r->offset + col, s.offset);
     order_table(r->scale + col, (vi *)s.scale);
-    int fits = c->kernel[0] == 3 && c->kernel[1] == 3 && c->dilation[1] == 1;
+    groups g;
+    const int is_square = c->kernel[0] == 3 && c->kernel[1] == 3 && c->dilation[1] == 1 && c->stride[1] <= 2;
+    if (!is_square) find_groups(&s, &g);
     out += col;
     window += col;
     for (; n > 0; n -= c->line, window += c->line_step, out += c->line * c->outputs) {
         int64_t count = asc_least(n, c->line);
-        if (fits && c->stride[1] == 1)
+        if (!is_square)
+            any_taps(&s, &g, window, count, out, c->outputs);
+        else if (c->stride[1] == 1)
             three_by_three(&s, window, count, out, c->outputs, 1);
-        else if (fits && c->stride[1] == 2)
-            three_by_three(&s, window, count, out, c->outputs, 2);
         else
-            any_taps(&s, window, count, out, c->outputs);
+            three_by_three(&s, window, count, out, c->outputs, 2);
     }
 }
 
