@@ -63,7 +63,17 @@ def parse(arguments: Sequence[str] | None) -> Arguments:
     if _number(_VERBOSE, given.log_verbose or "0") > 0:
         values.setdefault("log_level", "debug")
     settings = Settings(limits=replace(Limits(), **limits), **values)
+    _check_ports(settings)
     return Arguments(settings, given.check, tuple(notes))
+
+
+def _check_ports(settings: Settings) -> None:
+    """Raises AscendError E50032 where two services share an address and port; port 0 is any free one."""
+    taken: dict[tuple[str, int], str] = {}
+    for service in _PORTS:
+        address, port = getattr(settings, f"{service}_address"), getattr(settings, f"{service}_port")
+        if port and (other := taken.setdefault((address, port), service)) != service:
+            raise AscendError("E50032", f"--{other}-port and --{service}-port are both {port}")
 
 
 def _parser() -> argparse.ArgumentParser:

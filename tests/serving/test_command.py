@@ -69,6 +69,7 @@ def test_values(tmp_path: Path) -> None:
         ("--http", "E50031", "no flag"),
         ("models", "E50031", "no flag"),
         ("--http-port", "E50032", "expected one argument"),
+        ("--http-port=8001", "E50032", "--http-port and --grpc-port are both 8001"),
         ("--model-repository=/nowhere", "E50021", "/nowhere"),
     ],
 )

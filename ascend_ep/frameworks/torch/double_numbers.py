@@ -19,7 +19,10 @@ class DoubleNumbers:
         """Exports in here are noted; one thread at a time."""
         from torch.onnx._internal.exporter import _building
 
-        make = _building._get_or_create_constant
+        make = getattr(_building, "_get_or_create_constant", None)
+        if make is None:  # of another release: first results say what it rounds
+            yield
+            return
 
         def noted(farm: Any, number: Any, *how: Any) -> Any:
             constant = make(farm, number, *how)
