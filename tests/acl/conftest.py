@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,8 @@ import pytest
 
 from ascend_ep.cli.atc import main as atc
 from ascend_ep.cli.toolkit import make
+
+from .operators import Device
 
 HERE = Path(__file__).parent
 
@@ -25,6 +27,14 @@ class Run:
 
 
 Runner = Callable[..., Run]
+
+
+@pytest.fixture(scope="module")
+def device() -> Iterator[Device]:
+    """On which functions aclnn<Name> are called in this process."""
+    made = Device()
+    yield made
+    made.close()
 
 
 @pytest.fixture(scope="session")

@@ -71,6 +71,11 @@ def whole(array: np.ndarray[Any, Any]) -> View:
     return View(kept, kept)
 
 
+def empty(*shape: int, dtype: Any = np.float32) -> View:
+    """Of an output: filled with a number that it should not keep."""
+    return whole(np.full(shape, 77, dtype))
+
+
 def packed(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The bytes of an array on the device: two integers of 4 bits share one, the first in its lower half."""
     if array.dtype.name != "int4":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +21,6 @@ HEADER = Path(ascend_ep.__file__).parent / "include" / "aclnnop" / "operators.h"
 FLOATS = ("float32", "float16", "bfloat16")
 INTEGERS = ("int64", "int32", "int8", "uint8")
 erf = np.vectorize(math.erf, otypes=[np.float64])
-
-
-@pytest.fixture(scope="module")
-def device() -> Iterator[Device]:
-    made = Device()
-    yield made
-    made.close()
 
 
 def some(shape: tuple[int, ...], dtype: str, seed: int = 0, least: float = -4) -> Array:

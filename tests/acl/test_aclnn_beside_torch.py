@@ -5,27 +5,15 @@ from __future__ import annotations
 import ctypes
 import itertools
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from .operators import Device, Failed, Scalar, views, whole
+from .operators import Device, Failed, Scalar, empty, views, whole
 
 torch: Any = pytest.importorskip("torch")
-
-
-@pytest.fixture(scope="module")
-def device() -> Iterator[Device]:
-    made = Device()
-    yield made
-    made.close()
-
-
-def empty(*shape: int, dtype: type = np.float32) -> Any:
-    return whole(np.full(shape, 77, dtype))
 
 
 def close(got: Any, wanted: Any) -> None:

@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 
-from .operators import Device, Failed, View, whole
+from .operators import Device, Failed, View, empty, whole
 
 Array = np.ndarray[Any, Any]
 
 
-@pytest.fixture(scope="module")
-def device() -> Iterator[Device]:
-    made = Device()
-    yield made
-    made.close()
-
-
 def some(*shape: int, seed: int = 0) -> Array:
     return np.random.default_rng(seed).normal(size=shape).astype(np.float16)
-
-
-def empty(*shape: int, dtype: Any = np.float32) -> View:
-    return whole(np.full(shape, 77, dtype))
 
 
 def close(out: View, wanted: Array, bound: float = 2e-3) -> None:

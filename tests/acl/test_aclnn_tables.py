@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
-from .operators import Device, Failed, Scalar, views, whole
+from .operators import Device, Failed, Scalar, empty, views, whole
 
 Array = np.ndarray[Any, Any]
 
 
-@pytest.fixture(scope="module")
-def device() -> Iterator[Device]:
-    made = Device()
-    yield made
-    made.close()
-
-
 def some(*shape: int, seed: int = 0) -> Array:
     return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
-
-
-def empty(*shape: int, dtype: type = np.float32) -> Any:
-    return whole(np.full(shape, 77, dtype))
 
 
 def close(got: Array, wanted: Array) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
-from collections.abc import Iterator
 from math import erf
 from pathlib import Path
 from typing import Any
@@ -19,13 +18,6 @@ from .operators import DTYPES, Device, Failed, View, views, whole
 Array = np.ndarray[Any, Any]
 BOUNDS = {"float32": 2e-5, "float16": 4e-3, "bfloat16": 3e-2}
 INCLUDE = Path(ascend_ep.__file__).parent / "include"
-
-
-@pytest.fixture(scope="module")
-def device() -> Iterator[Device]:
-    made = Device()
-    yield made
-    made.close()
 
 
 def some(shape: tuple[int, ...], dtype: str = "float32", seed: int = 0) -> Array:
