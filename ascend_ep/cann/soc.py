@@ -32,6 +32,18 @@ class Soc:
     mhz: int = 0
 
     @property
+    def short_name(self) -> str:
+        """Of its family, which operators are compiled for: Ascend910B of Ascend910B3."""
+        family, _, number = self.name.partition("_")
+        if number:
+            return self.name if number == "95" else f"{family}_93"
+        return next((f for f in ("Ascend310P", "Ascend310B") if family.startswith(f)), self._training_name)
+
+    @property
+    def _training_name(self) -> str:
+        return "Ascend910B" if self.is_second_generation else self.name[: len("Ascend910")]
+
+    @property
     def is_second_generation(self) -> bool:
         """Whether it has vector cores beside the cubes' own, as training chips from Ascend910B1 on."""
         return self.vector_cores == 2 * self.ai_cores
@@ -110,4 +122,29 @@ def find_soc(name: str) -> Soc:
     details = [f"did you mean {', '.join(near)}?"] if near else []
     raise AscendError(
         "E10001", name, "--soc_version", f"The value must be one of {', '.join(SOCS)}.", details=details
+    )
+
+
+def configuration(soc: Soc) -> str:
+    """What its file platform_config/<name>.ini of a toolkit says, as far as it is public: scripts look up the
+    family and sizes there."""
+    cores = {"ai_core_cnt": soc.ai_cores, "vector_core_cnt": soc.vector_cores}
+    if soc.is_second_generation:
+        cores["cube_core_cnt"] = soc.ai_cores
+    sections = {
+        "version": {"SoC_version": soc.name, "Short_SoC_version": soc.short_name},
+        "SoCInfo": {**cores, "memory_size": soc.hbm, "l2_size": soc.l2},
+        "AICoreSpec": {
+            **({"cube_freq": soc.mhz} if soc.mhz else {}),
+            "l0_a_size": soc.l0a,
+            "l0_b_size": soc.l0b,
+            "l0_c_size": soc.l0c,
+            "l1_size": soc.l1,
+            "ub_size": soc.ub,
+            "ubblock_size": soc.block,
+        },
+    }
+    return "\n".join(
+        f"[{section}]\n" + "".join(f"{key}={value}\n" for key, value in said.items())
+        for section, said in sections.items()
     )

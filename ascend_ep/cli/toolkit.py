@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from ascend_ep import atomic_file, cann
-from ascend_ep.cann.soc import ALIASES, SOCS, find_soc
+from ascend_ep.cann.soc import ALIASES, SOCS, configuration, find_soc
 from ascend_ep.cli.toolkit_cmake import cmake_files
 from ascend_ep.errors import AscendError
 
@@ -65,6 +65,8 @@ LIBRARIES = (
 ENGINE_LIBRARIES = ("ascend_ge", "ge_runner", "ge_compiler", "graph", "fmk_parser", "fmk_onnx_parser")
 #: Where build files of projects look for op_build.
 OP_BUILD = ("tools/opbuild", "toolkit/tools/opbuild", "compiler/tools/opbuild")
+#: Where scripts look for the chips' configurations.
+CONFIGURATIONS = tuple(f"{part}data/platform_config" for part in ("", "compiler/", "atc/"))
 #: Folders of CANN's releases in which headers and libraries were.
 PARTS = ("runtime", "acllib", "fwkacllib", "compiler", "atc", "devlib")
 #: The toolkit by the paths that build files have under /usr/local/Ascend, if that is the folder.
@@ -175,6 +177,10 @@ def make(folder: Path) -> Path:
     for command, call in COMMANDS.items():
         _script(folder / "bin" / command, call)
     _profiler(folder)
+    for place in CONFIGURATIONS:
+        atomic_file.make_folder(folder / place)
+        for soc in SOCS.values():
+            atomic_file.write(folder / place / f"{soc.name}.ini", configuration(soc), synced=False)
     for module in MODULES.iterdir():
         _link(folder / "python" / "site-packages" / module.name, module)
     for name in ("opp/vendors", "thirdpart"):
