@@ -83,6 +83,7 @@ def test_sizes_are_constants_of_the_chip(tmp_path: Path, run: Run, chip: str, by
     (tmp_path / "k.cpp").write_text(f"""#include "kernel_operator.h"
 extern "C" __global__ __aicore__ void sizes(GM_ADDR x, GM_ADDR y) {{
     static_assert(AscendC::TOTAL_UB_SIZE == {bytes_} && AscendC::GetUBSizeInBytes() == {bytes_});
+    static_assert(AscendC::TOTAL_VEC_LOCAL_SIZE == {bytes_ - 8192});
     AscendC::GlobalTensor<int32_t> from, to;
     from.SetGlobalBuffer((__gm__ int32_t *)x, 1);
     to.SetGlobalBuffer((__gm__ int32_t *)y, 1);

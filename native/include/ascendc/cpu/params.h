@@ -17,6 +17,10 @@ constexpr uint64_t FULL_MASK = 0xFFFFFFFFFFFFFFFF;
 constexpr int32_t TOTAL_UB_SIZE = asc_cpu::COMPILED_FOR.ub, TOTAL_L1_SIZE = asc_cpu::COMPILED_FOR.l1,
                   TOTAL_L0A_SIZE = asc_cpu::COMPILED_FOR.l0a, TOTAL_L0B_SIZE = asc_cpu::COMPILED_FOR.l0b,
                   TOTAL_L0C_SIZE = asc_cpu::COMPILED_FOR.l0c;
+/* Of the unified buffer 8 KB are for functions that need room of their own, the rest is for vectors: figures that users
+ * of an Ascend910B3 have published (192 and 184 KB). The other chips are given the same 8. */
+constexpr uint32_t TMP_UB_SIZE = 8 * 1024;
+constexpr int32_t TOTAL_VEC_LOCAL_SIZE = TOTAL_UB_SIZE - int32_t(TMP_UB_SIZE);
 
 struct UnaryRepeatParams {
     uint16_t dstBlkStride = 1, srcBlkStride = 1;
