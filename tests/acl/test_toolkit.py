@@ -28,7 +28,18 @@ int main() { uint32_t n = 0; aclrtGetDeviceCount(&n); printf("%u %s\\n", n, aclr
 """
 #: Tools and modules that scripts expect of an installation.
 PROGRAM = "import acl, ais_bench; print(acl.init(), ais_bench.__name__)"
-TOOLS = f"msprof --help && msame --help && python3 -c '{PROGRAM}'"
+#: As run scripts of the samples find the chip and its family.
+CHIP = """
+import configparser, ctypes, os
+name = ctypes.create_string_buffer(256)
+assert ctypes.CDLL("libruntime.so").rtGetSocVersion(name, ctypes.c_uint32(8)) != 0
+assert ctypes.CDLL("libruntime.so").rtGetSocVersion(name, ctypes.c_uint32(256)) == 0
+said = configparser.ConfigParser()
+path = os.environ["ASCEND_HOME_DIR"] + "/compiler/data/platform_config/" + name.value.decode() + ".ini"
+assert said.read(path)
+print(said["version"]["Short_SoC_version"], said["SoCInfo"]["vector_core_cnt"], said["AICoreSpec"]["ub_size"])
+"""
+TOOLS = f"msprof --help && msame --help && python3 -c '{PROGRAM}' && python3 -c '{CHIP}'"
 
 
 def test_a_build_file_finds_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -51,7 +62,7 @@ def test_a_build_file_finds_it(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("3 Ascend910B3\n")
     assert "Total Count                   : 3" in done.stdout
-    assert done.stdout.splitlines()[-1] == "0 ais_bench"
+    assert done.stdout.splitlines()[-2:] == ["0 ais_bench", "Ascend910B 40 196608"]
     for usage in ("ascend-prof msprof", "msame"):
         assert usage in done.stdout
 
