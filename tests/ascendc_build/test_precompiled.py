@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from test_project import TWICE
 
 from ascend_ep.codegen.cache import keep
+from ascend_ep.codegen.header_text import HEADERS
 from ascend_ep.opbuild.ascendc import cpp, precompiled
+from ascend_ep.opbuild.ascendc.apart import RUNTIME
 from ascend_ep.opbuild.ascendc.cpp import Unit, linked
 from ascend_ep.opbuild.ascendc.precompiled import Beginning
+from ascend_ep.opbuild.kernels.units import KernelUnit
 
 pytestmark = pytest.mark.skipif(
     shutil.which("c++") is None or len(os.sched_getaffinity(0)) < 2,
@@ -87,3 +93,45 @@ def test_what_has_no_kernel_is_not_worth_it(tmp_path: Path) -> None:
     for text in ("int main() { return 0; }", '#include "host/parts.h"\n'):
         assert not Beginning(text, ["c++"], FLAGS, b"identity", tmp_path).is_due(set())
     assert not list(tmp_path.iterdir())
+
+
+def test_what_is_the_same_for_all_kernels_is_in_an_object_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime = {
+        name
+        for header in (HEADERS / "ascendc").rglob("*.h")
+        for name in re.findall(
+            r"^(?:\[\[noreturn\]\] )?ASC_RUNTIME [^(;]*\b(\w+)\(", header.read_text(), re.M
+        )
+    }
+    assert {"check", "run", "fail"} <= runtime
+    defined: dict[str, set[str]] = {}
+    run = cpp._run_compiler
+
+    def looked_at(command: list[str], target: Path, *rest: object, **named: object) -> str:
+        said = run(command, target, *rest, **named)  # type: ignore[arg-type]
+        if command[1:2] == ["-c"]:
+            symbols = subprocess.run(["nm", "-C", target], capture_output=True, text=True, check=True).stdout
+            found = re.findall(r"^\w+ [TW] asc_\w+::(?:\w+::)?(\w+)\(", symbols, re.M)
+            defined[Path(command[command.index("-x") + 2]).stem] = runtime & set(found)
+        return said
+
+    monkeypatch.setattr(cpp, "_run_compiler", looked_at)
+    kernel = tmp_path / "twice.cpp"
+    kernel.write_text(TWICE)
+    linked([replace(KernelUnit(kernel, "twice").unit(0, True), flags=FLAGS)], "so", tmp_path)
+    assert defined == {"kernel0": set(), "runtime": runtime}
+
+
+def test_units_that_see_each_other_leave_it_out_together() -> None:
+    plain = Unit("plain", RUNTIME + "int x;\n")
+    asks = Unit("asks", RUNTIME + "#ifdef __DAV_C220_VEC__\n#endif\n")
+    alone = Unit("alone", RUNTIME + "int y;\n", kept="asc_kernel_0")
+    host = Unit("host", "int z;\n")
+    for units, wanted in (
+        ([plain, host, alone], [plain, alone]),
+        ([plain, asks, alone], [alone]),
+        ([plain, replace(asks, kept="asc_kernel_1"), alone], [plain, alone]),
+    ):
+        assert cpp._without_runtime(units, cpp.find_cpp()) == wanted

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -22,6 +22,7 @@ from ascend_ep.codegen.header_text import HEADERS
 from ascend_ep.errors import AscendError
 from ascend_ep.runtime.cache_folder import open_cache
 
+from .apart import LEFT_OUT, RUNTIME, WHOLE, is_of_kernels
 from .attributes import has_bracketed, without_bracketed
 from .class_specializations import as_aggregates, constrained, has_in_class
 from .core_types import core_types, flags_of, join, tool
@@ -89,8 +90,22 @@ def linked(
     command = find_cpp()
     folder = open_cache(cache)
     left: set[Path] = set()
+    apart = _without_runtime(units, command)
     with compiler_process.CompilerPool(PARALLEL) as pool:
-        objects = list(pool.map(lambda unit: _object(unit, command, folder, pool, left), units))
+        # first, so that it is under way when a thread of the pool waits for it
+        runtimes = {
+            flags: pool.submit(
+                _object, Unit("runtime", RUNTIME, flags=flags + WHOLE), command, folder, pool, left
+            )
+            for flags in dict.fromkeys(unit.flags for unit in apart)
+        }
+        made = [
+            pool.submit(_object, u, command, folder, pool, left, runtimes[u.flags] if u in apart else None)
+            for u in units
+        ]
+        objects = [future.result() for future in made]
+        # units of which one symbol is seen have theirs in them
+        objects += [runtimes[flags].result() for flags in dict.fromkeys(u.flags for u in apart if not u.kept)]
     found = [f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", *(f"-l{name}" for name in libraries)]
     flags = ["-pthread", *(_SHARED if kind == "so" else ()), *(found if libraries else ())]
     key = hashlib.sha256("\0".join([*command, *flags, _EXPORTED, *(o.stem for o in objects)]).encode())
@@ -107,11 +122,27 @@ def linked(
     return target
 
 
+def _without_runtime(units: Sequence[Unit], command: Sequence[str]) -> list[Unit]:
+    """Units of kernels that leave out what is the same for all: those that are the same for both kinds of core. Units
+    that see each other's symbols do so all or none, since one's functions would be taken for the others."""
+    kernels = [u for u in units if is_of_kernels(u.text)] if _gnu_flags(tuple(command)) else []
+    apart = [u for u in kernels if not core_types(_texts(u.text, sources_of(u.text, u.folders)))]
+    if any(not u.kept and u not in apart for u in kernels):
+        return [u for u in apart if u.kept]
+    return apart
+
+
 def _object(
-    unit: Unit, command: Sequence[str], folder: Path, pool: ThreadPoolExecutor, left: set[Path]
+    unit: Unit,
+    command: Sequence[str],
+    folder: Path,
+    pool: ThreadPoolExecutor,
+    left: set[Path],
+    runtime: Future[Path] | None = None,
 ) -> Path:
+    """The object of a unit, which leaves out what `runtime` has."""
     sources = sources_of(unit.text, unit.folders)
-    flags = [*unit.flags, *FLAGS, *_gnu_flags(tuple(command))]
+    flags = [*unit.flags, *(LEFT_OUT if runtime else ()), *FLAGS, *_gnu_flags(tuple(command))]
     parts = [unit.text, *(f"{n}\0{t}" for n, t in sorted(unit.files.items())), *command, *flags, unit.kept]
     key = hashlib.sha256("\0".join(parts).encode())
     key.update(_headers_digest())
@@ -122,7 +153,7 @@ def _object(
         if is_whole(target):
             note_use(target)
         else:
-            _compile_unit(unit, [*command], flags, sources, target, pool, left)
+            _compile_unit(unit, [*command], flags, sources, target, pool, left, runtime)
     return target
 
 
@@ -134,6 +165,7 @@ def _compile_unit(
     target: Path,
     pool: ThreadPoolExecutor,
     left: set[Path],
+    runtime: Future[Path] | None,
 ) -> None:
     folder = target.parent
     with tempfile.TemporaryDirectory(dir=folder, prefix=".compile-") as work:
@@ -151,7 +183,8 @@ def _compile_unit(
         compile_for_cores(compile_it, unit.text, sources, made, Path(work))
         if unit.kept:
             joined = Path(work) / "joined.o"
-            _run_compiler([tool("ld"), "-r", "--force-group-allocation", str(made)], joined)
+            parts = [str(made), *([str(runtime.result())] if runtime else [])]
+            _run_compiler([tool("ld"), "-r", "--force-group-allocation", *parts], joined)
             _run_compiler([tool("objcopy"), f"--keep-global-symbol={unit.kept}", str(joined)], target, out=())
 
 

@@ -32,14 +32,15 @@ _STARTED: set[Path] = set()
 
 class Beginning:
     """The first lines of a unit that include our headers, for one compiler and its flags. identity: of compiler and
-    headers, empty where they can't be precompiled. cache: the folder."""
+    headers, empty where they can't be precompiled. cache: the folder. Nothing is gained where a unit is no more."""
 
     def __init__(
         self, text: str, command: Sequence[str], flags: Sequence[str], identity: bytes, cache: Path
     ) -> None:
-        lines = list(takewhile(_is_ours, text.splitlines()))
+        lines = beginning_of(text)
         self.text = "".join(f"{line}\n" for line in lines)
-        self.is_large = bool(identity) and f'#include "{_LARGE}"' in lines
+        more = len(text.splitlines()) > len(lines)
+        self.is_large = bool(identity) and more and f'#include "{_LARGE}"' in lines
         key = hashlib.sha256("\0".join([self.text, *command, *flags]).encode() + identity)
         self.header = cache / f"{key.hexdigest()}.h"
         self.compiled = self.header.with_name(f"{self.header.name}.gch")
@@ -75,6 +76,11 @@ class Beginning:
         with suppress(AscendError, OSError), only_one(self.header.with_suffix(".lock")) as alone:
             if alone and not is_whole(self.compiled):
                 run([*command, "-x", "c++-header", str(self.header)], self.compiled)
+
+
+def beginning_of(text: str) -> list[str]:
+    """The first lines of a text, those that include our headers."""
+    return list(takewhile(_is_ours, text.splitlines()))
 
 
 def _is_ours(line: str) -> bool:

@@ -3,18 +3,9 @@
 
 #include <algorithm>
 
-#include "operand.h"
+#include "instruction.h"
 
 namespace asc_cpu {
-
-/* The instruction that is being checked. */
-struct Now {
-    uint32_t pipe, id;
-    const char *name;
-    Clock known;
-    bool lanes; /* each element of the result depends on the same element of the operands */
-    bool holes = false;
-};
 
 inline void use(const Operand &o, const Now &now) {
     const char *const kind = o.write ? "ErrorWrite1" : "ErrorRead1";
@@ -139,7 +130,7 @@ inline void check_read(const Operand &o, Now &now, uint64_t begin, uint64_t byte
     }
 }
 
-inline void check_write(const Operand &o, Now &now, uint64_t begin, uint64_t bytes) {
+ASC_RUNTIME void check_write(const Operand &o, Now &now, uint64_t begin, uint64_t bytes) {
     Core &c = core();
     Memory &m = c.in(o.space);
     const uint64_t first = begin / BLOCK, end = (begin + bytes + BLOCK - 1) / BLOCK;

@@ -155,15 +155,7 @@ struct Core {
         for (uint32_t p = 1; p < PIPES; p++) force(p, clock[p]);
     }
     /* Lets the instructions of a pipe up to a number take effect, after all that they wait for. */
-    void force(uint32_t pipe, uint32_t upto) {
-        while (done[pipe] < upto && !waiting[pipe].empty()) {
-            Pending next = std::move(waiting[pipe].front());
-            waiting[pipe].pop_front();
-            done[pipe] = next.number;
-            catch_up(next.needs);
-            next.work();
-        }
-    }
+    void force(uint32_t pipe, uint32_t upto);
     /* Everything takes effect: first what would read, then what it should have waited for. */
     void drain() {
         for (const uint32_t p : {5u, 6u, 2u, 1u, 3u, 4u}) force(p, issued[p]);
@@ -177,6 +169,18 @@ struct Core {
         storing = false;
     }
 };
+
+#ifndef ASC_CPU_APART
+ASC_RUNTIME void Core::force(uint32_t pipe, uint32_t upto) {
+    while (done[pipe] < upto && !waiting[pipe].empty()) {
+        Pending next = std::move(waiting[pipe].front());
+        waiting[pipe].pop_front();
+        done[pipe] = next.number;
+        catch_up(next.needs);
+        next.work();
+    }
+}
+#endif
 
 /* The core whose turn it is. */
 inline Core *the_core = nullptr;

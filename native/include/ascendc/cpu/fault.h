@@ -24,6 +24,8 @@
 #include <exception>
 #include <vector>
 
+#include "apart.h"
+
 namespace asc_cpu {
 
 #ifdef ASCENDC_CPU_NO_CHECK
@@ -96,6 +98,18 @@ inline void at(Where w) {
     if (w.line) place().where = w;
 }
 
+/* Ends the run with a fault. */
+[[noreturn]] ASC_RUNTIME void end_with(const Fault &fault);
+[[noreturn]] ASC_RUNTIME void fail(const char *kind, const char *format, ...);
+[[noreturn]] ASC_RUNTIME void fail_with(const char *kind, const char *fix, const char *format, ...);
+/* Notes a fault, each kind once for a place. */
+ASC_RUNTIME void keep(const Fault &fault);
+/* An error after which the run can go on, unless settings().stop. */
+ASC_RUNTIME void report(const char *kind, const char *fix, const char *tensor, int64_t element, const char *format,
+                        ...);
+ASC_RUNTIME void advise(const char *kind, const char *fix, const char *format, ...);
+
+#ifndef ASC_CPU_APART
 inline Fault describe(const char *kind, const char *fix, const char *tensor, int64_t element, const char *format,
                       va_list arguments) {
     Fault fault{};
@@ -117,20 +131,19 @@ inline Fault &thrown() {
     static thread_local Fault fault;
     return fault;
 }
-[[noreturn]] inline void end_with(const Fault &fault) {
+[[noreturn]] ASC_RUNTIME void end_with(const Fault &fault) {
     if (!std::uncaught_exceptions()) thrown() = fault;
     throw fault;
 }
 
-/* Ends the run with a fault. */
-[[noreturn]] inline void fail(const char *kind, const char *format, ...) {
+[[noreturn]] ASC_RUNTIME void fail(const char *kind, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     const Fault fault = describe(kind, nullptr, nullptr, -1, format, arguments);
     va_end(arguments);
     end_with(fault);
 }
-[[noreturn]] inline void fail_with(const char *kind, const char *fix, const char *format, ...) {
+[[noreturn]] ASC_RUNTIME void fail_with(const char *kind, const char *fix, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     const Fault fault = describe(kind, fix, nullptr, -1, format, arguments);
@@ -138,16 +151,15 @@ inline Fault &thrown() {
     end_with(fault);
 }
 
-/* Each kind once for a place. */
-inline void keep(const Fault &fault) {
+ASC_RUNTIME void keep(const Fault &fault) {
     for (const Fault &other : faults())
         if (other.where.line == fault.where.line && other.where.file == fault.where.file &&
             std::strcmp(other.kind, fault.kind) == 0)
             return;
     if (faults().size() < 200) faults().push_back(fault);
 }
-/* An error after which the run can go on, unless settings().stop. */
-inline void report(const char *kind, const char *fix, const char *tensor, int64_t element, const char *format, ...) {
+ASC_RUNTIME void report(const char *kind, const char *fix, const char *tensor, int64_t element, const char *format,
+                        ...) {
     va_list arguments;
     va_start(arguments, format);
     const Fault fault = describe(kind, fix, tensor, element, format, arguments);
@@ -155,7 +167,7 @@ inline void report(const char *kind, const char *fix, const char *tensor, int64_
     if (settings().stop) end_with(fault);
     keep(fault);
 }
-inline void advise(const char *kind, const char *fix, const char *format, ...) {
+ASC_RUNTIME void advise(const char *kind, const char *fix, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     Fault fault = describe(kind, fix, nullptr, -1, format, arguments);
@@ -163,5 +175,6 @@ inline void advise(const char *kind, const char *fix, const char *format, ...) {
     fault.advice = true;
     keep(fault);
 }
+#endif
 
 }  // namespace asc_cpu

@@ -20,11 +20,14 @@ struct Buffer {
 };
 
 /* A buffer that is there as long as the core, whose tensors may outlive the TBuf or TQue that it is of. */
-inline std::shared_ptr<Buffer> made(Buffer buffer) {
+ASC_RUNTIME std::shared_ptr<Buffer> made(Buffer buffer);
+#ifndef ASC_CPU_APART
+ASC_RUNTIME std::shared_ptr<Buffer> made(Buffer buffer) {
     auto kept = std::make_shared<Buffer>(buffer);
     core().kept.push_back(kept);
     return kept;
 }
+#endif
 
 /* `repeats` runs of bytes, each `stride` after the one before, from an operand's first element. */
 struct Run {

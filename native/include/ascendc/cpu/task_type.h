@@ -156,7 +156,9 @@ inline std::optional<TaskCores> &chosen_cores() {
 }
 
 /* Runs body() on the cores that the kernel asks for. begin() makes global memory as it was before the launch. */
-inline void run_on_its_cores(uint32_t n, const Chip &chip, ActionRef begin, ActionRef body) {
+ASC_RUNTIME void run_on_its_cores(uint32_t n, const Chip &chip, ActionRef begin, ActionRef body);
+#ifndef ASC_CPU_APART
+ASC_RUNTIME void run_on_its_cores(uint32_t n, const Chip &chip, ActionRef begin, ActionRef body) {
     task() = {chosen_cores().value_or(default_cores(chip)), !chosen_cores()};
     for (bool again = true; again;) {
         again = false;
@@ -172,5 +174,6 @@ inline void run_on_its_cores(uint32_t n, const Chip &chip, ActionRef begin, Acti
     }
     task().open = false;
 }
+#endif
 
 }  // namespace asc_cpu

@@ -30,31 +30,7 @@ class Launch {
    public:
     explicit Launch(const LaunchRequest &request) : request_(request) {}
 
-    void run(asc_cpu::ActionRef body) {
-        asc_cpu::tiling_key() = request_.key;
-        asc_cpu::settings().strict = request_.strict;
-        asc_cpu::settings().stop = request_.stop;
-        const auto begin = [this] {
-            asc_cpu::faults().clear();
-            if (request_.n_buffers) {
-                asc_cpu::globals().clear();
-                asc_cpu::events().resize(1);
-            }
-            for (size_t i = 0; i < request_.n_buffers; i++) add(request_.buffers[i]);
-        };
-        std::optional<ExplainedSignals> explained;
-        if (request_.owns_process) explained.emplace(&request_);
-        try {
-            asc_cpu::run_on_its_cores(request_.blocks, memories(), begin, body);
-            asc_cpu::place() = {};
-            if (asc_cpu::CHECKED) check_outputs();
-        } catch (const asc_cpu::Fault &fault) {
-            tell(fault);
-        }
-        for (const asc_cpu::Fault &fault : asc_cpu::faults()) tell(fault);
-        if (asc_cpu::CHECKED && request_.work)
-            std::memcpy(request_.work, &asc_cpu::launch_work(), sizeof(asc_cpu::Work));
-    }
+    void run(asc_cpu::ActionRef body);
 
    private:
     /* Of the workspace the front is the libraries'. A kernel may use it, as it is memory like any other, but for
@@ -72,38 +48,70 @@ class Launch {
         return chip;
     }
     /* A tail that no block wrote. Of threads that write what is there nothing is seen. */
-    void check_outputs() const {
-        for (size_t i = 0; i < request_.n_buffers; i++) {
-            const asc_cpu::Global &g = asc_cpu::globals()[i];
-            const uint64_t at = request_.buffers[i].role == Role::OUTPUT ? asc_cpu::first_unwritten(g) : g.bytes;
-            if (at < g.bytes && g.has_threads())
-                asc_cpu::advise("AdviceWrite", "see whether a thread writes it",
-                                "tensor %s: byte %llu is what it was before the first SIMT threads", g.name,
-                                (unsigned long long)at);
-            else if (at < g.bytes)
-                tell_unwritten(g, at);
-        }
-    }
+    void check_outputs() const;
     /* At the line that writes the others, if there is one. */
-    static void tell_unwritten(const asc_cpu::Global &g, uint64_t at) {
-        asc_cpu::place() = {g.writer, -1};
-        asc_cpu::report("ErrorWrite5", "write every element, those of the last tile too", g.name, -1,
-                        "tensor %s%s: byte %llu was never written", g.name,
-                        g.writer.line ? ", which this line writes" : "", (unsigned long long)at);
-        asc_cpu::place() = {};
-    }
-    void tell(const asc_cpu::Fault &fault) const {
-        const char *text = fault.text;
-        if (fault.where.line && text[0] != '[') /* of a block, which names the place itself */
-            if (const char *block = std::strstr(text, "block ")) text = block;
-        std::string line;
-        if (fault.where.line) line = std::string(fault.where.file) + ":" + std::to_string(fault.where.line) + ": ";
-        if (std::strncmp(text, "block ", 6) != 0 && fault.block >= 0)
-            line += "block " + std::to_string(fault.block) + ": ";
-        request_.tell(request_.to, fault.advice, (line + text).c_str());
-    }
+    static void tell_unwritten(const asc_cpu::Global &g, uint64_t at);
+    void tell(const asc_cpu::Fault &fault) const;
     const LaunchRequest &request_;
 };
+
+#ifndef ASC_CPU_APART
+ASC_RUNTIME void Launch::run(asc_cpu::ActionRef body) {
+    asc_cpu::tiling_key() = request_.key;
+    asc_cpu::settings().strict = request_.strict;
+    asc_cpu::settings().stop = request_.stop;
+    const auto begin = [this] {
+        asc_cpu::faults().clear();
+        if (request_.n_buffers) {
+            asc_cpu::globals().clear();
+            asc_cpu::events().resize(1);
+        }
+        for (size_t i = 0; i < request_.n_buffers; i++) add(request_.buffers[i]);
+    };
+    std::optional<ExplainedSignals> explained;
+    if (request_.owns_process) explained.emplace(&request_);
+    try {
+        asc_cpu::run_on_its_cores(request_.blocks, memories(), begin, body);
+        asc_cpu::place() = {};
+        if (asc_cpu::CHECKED) check_outputs();
+    } catch (const asc_cpu::Fault &fault) {
+        tell(fault);
+    }
+    for (const asc_cpu::Fault &fault : asc_cpu::faults()) tell(fault);
+    if (asc_cpu::CHECKED && request_.work) std::memcpy(request_.work, &asc_cpu::launch_work(), sizeof(asc_cpu::Work));
+}
+
+ASC_RUNTIME void Launch::check_outputs() const {
+    for (size_t i = 0; i < request_.n_buffers; i++) {
+        const asc_cpu::Global &g = asc_cpu::globals()[i];
+        const uint64_t at = request_.buffers[i].role == Role::OUTPUT ? asc_cpu::first_unwritten(g) : g.bytes;
+        if (at < g.bytes && g.has_threads())
+            asc_cpu::advise("AdviceWrite", "see whether a thread writes it",
+                            "tensor %s: byte %llu is what it was before the first SIMT threads", g.name,
+                            (unsigned long long)at);
+        else if (at < g.bytes)
+            tell_unwritten(g, at);
+    }
+}
+
+ASC_RUNTIME void Launch::tell_unwritten(const asc_cpu::Global &g, uint64_t at) {
+    asc_cpu::place() = {g.writer, -1};
+    asc_cpu::report("ErrorWrite5", "write every element, those of the last tile too", g.name, -1,
+                    "tensor %s%s: byte %llu was never written", g.name, g.writer.line ? ", which this line writes" : "",
+                    (unsigned long long)at);
+    asc_cpu::place() = {};
+}
+
+ASC_RUNTIME void Launch::tell(const asc_cpu::Fault &fault) const {
+    const char *text = fault.text;
+    if (fault.where.line && text[0] != '[') /* of a block, which names the place itself */
+        if (const char *block = std::strstr(text, "block ")) text = block;
+    std::string line;
+    if (fault.where.line) line = std::string(fault.where.file) + ":" + std::to_string(fault.where.line) + ": ";
+    if (std::strncmp(text, "block ", 6) != 0 && fault.block >= 0) line += "block " + std::to_string(fault.block) + ": ";
+    request_.tell(request_.to, fault.advice, (line + text).c_str());
+}
+#endif
 
 template <typename T>
 inline T argument_of(void *address) {
