@@ -30,6 +30,7 @@ from .convert_options import ConvertOptions
 from .precision.precision import BFLOAT16_PRODUCTS, FLOAT32_PRODUCTS
 from .precision.precision_pass import apply_precision, is_needed
 from .rewrites.byte_binary import combine_bytes, combine_rows
+from .rewrites.byte_functions import part_functions
 from .rewrites.byte_sums import sum_in_convolutions
 from .rewrites.byte_tables import tabulate_bytes
 from .rewrites.channels_last import lay_channels_last
@@ -268,6 +269,12 @@ PARTITION = Stage[OfPartition](
             needs="elementwise instructions as merged as they will be",
             leaves="the kernel of just that in the place of what nothing joined",
             run=lambda w: take_unfused(w.part),
+        ),
+        OfPartition(
+            "part_functions",
+            needs="elementwise instructions as merged as they will be",
+            leaves="functions of one 8-bit image within others as instructions of their own",
+            run=lambda w: part_functions(w.part),
         ),
         OfPartition(
             "combine_rows",
