@@ -56,8 +56,8 @@ CASES = {
         ["elementwise"],
     ),
     "a function in a product": (  # as a SwiGLU
-        f"""f = {D}(x, s, z) t = Sigmoid(f) u = {Q}(t, s2, z2) e = {D}(u, s2, z2) g = {D}(x2, s, z) h = Mul(e, g)
-        y = {Q}(h, s2, z2)""",
+        f"""f = {D}(x, s, z) t = Sigmoid(f) u = {Q}(t, s2, z2) e = {D}(u, s2, z2) g = {D}(x2, s, z)
+        h = Mul(e, g) y = {Q}(h, s2, z2)""",
         ["byte_table", "byte_binary"],
     ),
     "two functions in a sum of more": (
@@ -66,8 +66,8 @@ CASES = {
         ["byte_table", "byte_table", "elementwise"],
     ),
     "a function beside its image": (
-        f"""f = {D}(x, s, z) g = {D}(x2, s2, z2) t = Tanh(f) u = {Q}(t, s2, z2) e = {D}(u, s2, z2) h = Mul(f, e)
-        k = Add(h, g) y = {Q}(k, s2, z2)""",
+        f"""f = {D}(x, s, z) g = {D}(x2, s2, z2) t = Tanh(f) u = {Q}(t, s2, z2) e = {D}(u, s2, z2)
+        h = Mul(f, e) k = Add(h, g) y = {Q}(k, s2, z2)""",
         ["byte_table", "elementwise"],
     ),
     "a function in a table": (

@@ -21,7 +21,7 @@ typedef struct job {
     int64_t b_size;          /* bytes of an element of B */
     int64_t block;           /* BLOCK: as a constant GCC warns of loops of quantise_row that it takes apart */
     float a_zero, b_zero, a_scale, b_scale, cut_low, cut_high;
-    float y_zero, y_scale, low, high;
+    float y_zero, y_scale, inverse, low, high;
     int is_signed;
 } job;
 
@@ -91,7 +91,7 @@ static combine_fn *const combinations[ASC_BYTE_BINARY_COUNT][2][2] = {
 static void run_block(const job *j, const uint8_t *a, const uint8_t *b, uint8_t *y) {
     float made[BLOCK];
     combinations[j->op][j->b_size > 1][j->is_signed](j, a, b, made);
-    quantise_row(made, j->block, j->y_scale, j->y_zero, j->low, j->high, y);
+    quantise_row_by(made, j->block, j->y_scale, j->inverse, j->y_zero, j->low, j->high, y);
 }
 
 static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
@@ -132,6 +132,12 @@ int32_t ASC_FN(byte_binary_run)(const asc_call *call) {
     j.cut_high = (float)f->high;
     j.y_zero = (float)p->y_zero;
     j.y_scale = (float)f->y_scale;
+    j.inverse = quotient_inverse(j.y_scale);
+    if (j.inverse > 0) { /* what is farther is cut to the bounds of the type, too */
+        const float farthest = QUOTIENT_FARTHEST * j.y_scale;
+        j.cut_low = fminf(farthest, fmaxf(-farthest, j.cut_low));
+        j.cut_high = fminf(farthest, fmaxf(-farthest, j.cut_high));
+    }
     j.low = j.is_signed ? -128 : 0;
     j.high = j.low + 255;
     asc_parallel(call, asc_ceil_div(j.bytes, j.step), run_chunk, &j);

@@ -3,12 +3,7 @@
 
 #include <math.h>
 
-#define FARTHEST 1e6f /* a sum, in steps of the result, whose quotient is found by a reciprocal */
-#define SCALES 1e20f  /* their range, in which no part of that is subnormal or infinite */
-
-static int is_moderate(float scale) {
-    return scale > 1 / SCALES && scale < SCALES;
-}
+#include "quotient.h"
 
 /* A bound of the sum as a result. */
 static int32_t bound_of(const byte_sum *s, float bound) {
@@ -32,7 +27,7 @@ byte_sum ASC_FN(byte_sum_make)(const asc_byte_binary_params *p, const asc_byte_b
     s.y_high = s.y_low + 255;
     s.least = bound_of(&s, s.cut_low);
     s.most = bound_of(&s, s.cut_high);
-    const int moderate = is_moderate(s.scale) && is_moderate(s.addend_scale) && is_moderate(s.y_scale);
-    if (moderate && s.shift == 0 && 255 * (s.scale + s.addend_scale) / s.y_scale < FARTHEST) s.inverse = 1 / s.y_scale;
+    const float farthest = 255 * (s.scale + s.addend_scale) / s.y_scale;
+    if (s.shift == 0 && farthest < QUOTIENT_FARTHEST) s.inverse = quotient_inverse(s.y_scale);
     return s;
 }

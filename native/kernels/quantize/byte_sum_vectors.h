@@ -4,6 +4,7 @@
 #define ASC_KERNELS_BYTE_SUM_VECTORS_H
 
 #include "matmul/qgemm.h"
+#include "quotient.h"
 #include "saturate.h"
 
 #if ASC_VF == 16
@@ -56,8 +57,7 @@ static inline __attribute__((always_inline)) __m512i steps_of_sum(const sum_vect
     x = _mm512_min_ps(_mm512_max_ps(x, v->low), v->high);
     x = _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     __m512 z = _mm512_add_ps(_mm512_mul_ps(x, v->scale), addend);
-    __m512 q = _mm512_mul_ps(z, v->inverse), rest = _mm512_fnmadd_ps(q, v->y_scale, z); /* which is exact */
-    return _mm512_cvtps_epi32(_mm512_fmadd_ps(rest, v->inverse, q));
+    return _mm512_cvtps_epi32((__m512)vf_quotient((vf)z, (vf)v->y_scale, (vf)v->inverse));
 }
 
 /* Steps of four vectors as bytes, one vector behind the other. */
