@@ -15,12 +15,13 @@ from functools import cache
 from ascend_ep.errors import AscendError
 
 #: ISA level -> flags; the levels and their meaning are those of CMakeLists.txt, except that generated code
-#: uses no instructions of bfloat16's and no tiles: avx512bf16 and amx are the same code as avx512. The levels
-#: of AArch64 differ in nothing that it uses.
+#: uses no products of bytes or of bfloat16, and no tiles: the levels above avx512 are the same code. Those of
+#: AArch64 differ in nothing that it uses.
 ISA_FLAGS: dict[str, tuple[str, ...]] = {
     "baseline": ("-march=x86-64-v2",),
     "avx2": ("-march=x86-64-v3",),
     "avx512": ("-march=x86-64-v4", "-mprefer-vector-width=512"),
+    "avx512vnni": ("-march=x86-64-v4", "-mprefer-vector-width=512"),
     "avx512bf16": ("-march=x86-64-v4", "-mprefer-vector-width=512"),
     "amx": ("-march=x86-64-v4", "-mprefer-vector-width=512"),
 }

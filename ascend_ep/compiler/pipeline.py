@@ -30,6 +30,8 @@ from .convert_options import ConvertOptions
 from .precision.precision import BFLOAT16_PRODUCTS, FLOAT32_PRODUCTS
 from .precision.precision_pass import apply_precision, is_needed
 from .rewrites.byte_binary import combine_bytes, combine_rows
+from .rewrites.byte_functions import part_functions
+from .rewrites.byte_sums import sum_in_convolutions
 from .rewrites.byte_tables import tabulate_bytes
 from .rewrites.channels_last import lay_channels_last
 from .rewrites.conv_prologue import take_prologues
@@ -269,6 +271,12 @@ PARTITION = Stage[OfPartition](
             run=lambda w: take_unfused(w.part),
         ),
         OfPartition(
+            "part_functions",
+            needs="elementwise instructions as merged as they will be",
+            leaves="functions of one 8-bit image within others as instructions of their own",
+            run=lambda w: part_functions(w.part),
+        ),
+        OfPartition(
             "combine_rows",
             needs="elementwise instructions as merged as they will be",
             leaves="sums and products of an 8-bit image and a row as one kernel",
@@ -285,6 +293,12 @@ PARTITION = Stage[OfPartition](
             needs="elementwise instructions as merged as they will be",
             leaves="sums and products of two 8-bit images as one kernel",
             run=lambda w: combine_bytes(w.part),
+        ),
+        OfPartition(
+            "sum_in_convolutions",
+            needs="sums of two 8-bit images as one kernel, convolutions with channels last",
+            leaves="sums in the convolution that makes one of the two",
+            run=lambda w: sum_in_convolutions(w.part),
         ),
     ),
 )

@@ -182,7 +182,8 @@ def _get(params: Params[Dim], call: KernelCall, name: str) -> int:
 
 
 def _taps(axes: Params[Dim], params: Params[Dim], call: KernelCall) -> int:
-    return math.prod(k for k in axes.each(params.rest(call.ints), "kernel") if isinstance(k, int))
+    runs = axes.runs(params.rest(call.ints))[: len(_operand(call, 0).dims) - 2]  # a sum's may follow
+    return math.prod(k for run in runs if isinstance(k := axes.get(run, "kernel"), int))
 
 
 def _convolution(params: Params[Dim], last: str, transposed: str) -> Callable[[KernelCall], Work]:

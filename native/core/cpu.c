@@ -21,7 +21,8 @@
 #else
 #define LOWEST "baseline"
 #endif
-static const char *const NAMES[ASC_ISA_COUNT] = {LOWEST, "avx2", "avx512", "avx512bf16", "amx", "dotprod", "bf16i8mm"};
+static const char *const NAMES[ASC_ISA_COUNT] = {LOWEST,       "avx2", "avx512",  "avx512vnni",
+                                                 "avx512bf16", "amx",  "dotprod", "bf16i8mm"};
 
 const char *asc_isa_name(int32_t isa) {
     return isa >= 0 && isa < ASC_ISA_COUNT ? NAMES[isa] : NULL;
@@ -79,10 +80,11 @@ static uint32_t ask_cpu(void) {
     int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
     int avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                  __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-    int bf16 = avx512 && __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vnni");
+    int vnni = avx512 && __builtin_cpu_supports("avx512vnni"), bf16 = vnni && __builtin_cpu_supports("avx512bf16");
     int amx = bf16 && has_amx();
     return 1u << ASC_ISA_BASELINE | (uint32_t)avx2 << ASC_ISA_AVX2 | (uint32_t)avx512 << ASC_ISA_AVX512 |
-           (uint32_t)bf16 << ASC_ISA_AVX512BF16 | (uint32_t)amx << ASC_ISA_AMX | (uint32_t)has_sha_ni() << SHA_NI;
+           (uint32_t)vnni << ASC_ISA_AVX512VNNI | (uint32_t)bf16 << ASC_ISA_AVX512BF16 | (uint32_t)amx << ASC_ISA_AMX |
+           (uint32_t)has_sha_ni() << SHA_NI;
 }
 #else
 static int may_use_amx(void) {

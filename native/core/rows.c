@@ -12,6 +12,9 @@ const asc_kernel *asc_kernel_rows(int32_t isa, uint32_t *count) {
 #if defined(ASC_HAVE_avx512)
         case ASC_ISA_AVX512: return asc_kernels_avx512(count);
 #endif
+#if defined(ASC_HAVE_avx512vnni)
+        case ASC_ISA_AVX512VNNI: return asc_kernels_avx512vnni(count);
+#endif
 #if defined(ASC_HAVE_avx512bf16)
         case ASC_ISA_AVX512BF16: return asc_kernels_avx512bf16(count);
 #endif

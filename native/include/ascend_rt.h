@@ -126,8 +126,8 @@ typedef struct asc_tensor {
  * between products, norms and attention, convolutions with channels last that are transposed or of volumes, maxima of
  * bytes and tables of them; 10: HardSwish and LeakyRelu of sums, models of tables; 11: recurrent layers in bfloat16,
  * bfloat16 of convolutions that end in a function; 12: convolutions of several images, steps of Slice in the data; 13:
- * bytes with a row of float32 */
-#define ASC_READER_VERSION 13
+ * bytes with a row of float32; 14: sums of images in convolutions of bytes */
+#define ASC_READER_VERSION 14
 #define ASC_ALIGN 64
 
 typedef struct asc_plan_header {
@@ -344,16 +344,16 @@ typedef struct asc_constraint {
 ASC_API uint32_t asc_abi_version(void);
 ASC_API const char *asc_version(void);
 
-/* ISA levels of x86 and of AArch64, lowest first; each has the lowest one. ASCEND_EP_CPU= forces one by its name:
- * baseline, avx2, avx512, avx512bf16, amx; on AArch64 neon (or baseline), dotprod, bf16i8mm. */
+/* ISA levels, lowest first; all CPUs have 0. ASCEND_EP_CPU= forces one by its name: avx512vnni, neon on AArch64. */
 #define ASC_ISA_BASELINE 0
 #define ASC_ISA_AVX2 1
 #define ASC_ISA_AVX512 2
-#define ASC_ISA_AVX512BF16 3
-#define ASC_ISA_AMX 4
-#define ASC_ISA_DOTPROD 5  /* products of bytes, four a lane */
-#define ASC_ISA_BF16I8MM 6 /* those of bfloat16 and of bytes, by pairs of rows */
-#define ASC_ISA_COUNT 7
+#define ASC_ISA_AVX512VNNI 3
+#define ASC_ISA_AVX512BF16 4
+#define ASC_ISA_AMX 5
+#define ASC_ISA_DOTPROD 6  /* products of bytes, four a lane */
+#define ASC_ISA_BF16I8MM 7 /* those of bfloat16 and of bytes, by pairs of rows */
+#define ASC_ISA_COUNT 8
 ASC_API const char *asc_isa_name(int32_t isa);     /* NULL when there is no such level */
 ASC_API int32_t asc_isa_by_name(const char *name); /* -1 when there is none */
 ASC_API int32_t asc_isa_supported(int32_t isa);    /* compiled in, and this CPU and its system have it */

@@ -55,6 +55,26 @@ CASES = {
         f"f = {D}(x, s, z) g = {D}(x2, s2, z2) h = Add(f, g) t = Tanh(h) y = {Q}(t, s2, z2)",
         ["elementwise"],
     ),
+    "a function in a product": (  # as a SwiGLU
+        f"""f = {D}(x, s, z) t = Sigmoid(f) u = {Q}(t, s2, z2) e = {D}(u, s2, z2) g = {D}(x2, s, z)
+        h = Mul(e, g) y = {Q}(h, s2, z2)""",
+        ["byte_table", "byte_binary"],
+    ),
+    "two functions in a sum of more": (
+        f"""f = {D}(x, s, z) t = Sigmoid(f) u = {Q}(t, s2, z2) e = {D}(u, s2, z2) g = {D}(x2, s, z) a = Abs(g)
+        b = {Q}(a, s2, z0) c = {D}(b, s2, z0) h = Add(e, c) k = Tanh(h) y = {Q}(k, s2, z2)""",
+        ["byte_table", "byte_table", "elementwise"],
+    ),
+    "a function beside its image": (
+        f"""f = {D}(x, s, z) g = {D}(x2, s2, z2) t = Tanh(f) u = {Q}(t, s2, z2) e = {D}(u, s2, z2)
+        h = Mul(f, e) k = Add(h, g) y = {Q}(k, s2, z2)""",
+        ["byte_table", "elementwise"],
+    ),
+    "a function in a table": (
+        f"""f = {D}(x, s, z) t = Tanh(f) u = {Q}(t, s2, z2) e = {D}(u, s2, z2) g = Mul(e, column)
+        y = {Q}(g, s2, z2)""",
+        ["byte_table"],
+    ),
     "a sum": (f"f = {D}(x, s, z) g = {D}(x2, s2, z0) h = Add(f, g) y = {Q}(h, s2, z2)", ["byte_binary"]),
     "a sum, cut": (
         f"f = {D}(x, s, z) g = {D}(x2, s2, z2) h = Add(f, g) r = Relu(h) y = {Q}(r, s2, z0)",

@@ -15,11 +15,14 @@ from test_circles import Graph, include_graph
 ROOT = Path(__file__).resolve().parent.parent.parent
 #: What a level has beyond the one below it: the list of its files, the macros they name, its own options.
 BF16 = ("bf16_sources", re.compile(r"__AVX512(BF16|VNNI)__"), "avx512bf16", "avx512")
+VNNI = ("vnni_sources", re.compile(r"__AVX512VNNI__"), "avx512vnni", "avx512")
 AMX = ("amx_sources", re.compile(r"__AMX_?TILE__"), "amx", "avx512bf16")
 #: On AArch64, where the files of bf16_sources are compiled anew for bf16i8mm, too.
 ARM_BF16 = re.compile(r"__ARM_FEATURE_(BF16_VECTOR_ARITHMETIC|MATMUL_INT8)")
 ARM_DOTPROD = re.compile(r"__ARM_FEATURE_DOTPROD")
-LEVELS = pytest.mark.parametrize(("sources", "macro", "level", "below"), [BF16, AMX], ids=["bf16", "amx"])
+LEVELS = pytest.mark.parametrize(
+    ("sources", "macro", "level", "below"), [BF16, VNNI, AMX], ids=["bf16", "vnni", "amx"]
+)
 
 
 def listed(sources: str) -> list[str]:
@@ -57,6 +60,10 @@ def test_files_are_compiled_twice_when_their_text_differs(
     assert sorted(listed(sources)) == kernels_dependent(macro)
 
 
+def test_files_of_vnni_are_the_same_text_above() -> None:
+    assert not set(listed("vnni_sources")) & set(kernels_dependent(re.compile("__AVX512BF16__")))
+
+
 def test_files_are_compiled_for_each_level_of_aarch64_when_their_text_differs() -> None:
     assert sorted(listed("dotprod_sources")) == kernels_dependent(ARM_DOTPROD)
     assert set(kernels_dependent(ARM_BF16)) - set(listed("bf16_sources")) == set(listed("arm_bf16_sources"))
@@ -71,6 +78,7 @@ def test_the_options_differ_in_what_is_looked_for(
         rf"set\(flags_{level} \$\{{flags_{below}\}} ([^)]*)\)", (ROOT / "CMakeLists.txt").read_text()
     )
     wanted = {
+        "avx512vnni": {"-mavx512vnni"},
         "avx512bf16": {"-mavx512bf16", "-mavx512vnni"},
         "amx": {"-mamx-tile", "-mamx-bf16", "-mamx-int8"},
     }

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from math import inf
+
 import numpy as np
 import pytest
 from kernel_call import KernelError, Quads32, call, isa_levels
 
 from ascend_ep.compiler.lower.conv_integer import Runs, TapsFirst
+from ascend_ep.runtime._rt import lib
 
 isa_each = pytest.mark.parametrize("isa", isa_levels())
 #: batch, channels, outputs, groups, image, kernel, stride, dilation, padding
@@ -40,6 +44,41 @@ CASES = [
     (1, 64, 35, 1, (7, 9), (1, 1), (1, 1), (1, 1), (0, 0)),
     (1, 24, 16, 1, (7, 9), (1, 1), (1, 1), (1, 1), (0, 0)),  # columns of one vector, or of part of two
     (1, 20, 56, 1, (5, 9), (1, 1), (1, 1), (1, 1), (0, 0)),
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Sum:
+    """Of the results of a convolution and an image: how far two zero points are apart, scales, bounds."""
+
+    shift: int = 0
+    scales: tuple[float, float, float] = (0.0137, 0.0291, 0.0173)
+    cut: tuple[float, float] = (0.0, inf)
+
+    def of(self, made: np.ndarray, image: np.ndarray, zero: int) -> tuple[list[int], list[float], np.ndarray]:
+        """The ints and floats for it, and the sum in steps of float32."""
+        least = int(np.iinfo(made.dtype).min)
+        zeros = [zero - self.shift, least + 117, least + 90]
+        scales = [np.float32(s) for s in self.scales]
+        a, b = (
+            (v.astype(np.float32) - np.float32(z)) * s
+            for v, z, s in zip((made, image), zeros, scales, strict=False)
+        )
+        sums = np.clip(a + b, np.float32(self.cut[0]), np.float32(self.cut[1]))
+        with np.errstate(over="ignore"):
+            steps = np.rint(sums / scales[2]) + np.float32(zeros[2])
+        floats = [*map(float, scales), *self.cut]
+        return (
+            [lib.ASC_BYTE_BINARY_ADD, *zeros],
+            floats,
+            np.clip(steps, least, least + 255).astype(made.dtype),
+        )
+
+
+#: The last three don't find quotients by reciprocals.
+SUMS = [
+    Sum(), Sum(scales=(0.02, 0.02, 0.02), cut=(-inf, inf)), Sum(scales=(0.01, 0.005, 0.02), cut=(-0.3, 0.6)),
+    Sum(shift=2), Sum(scales=(1e-25, 1e-25, 1e-24)), Sum(scales=(3.0, 1e9, 1e-9), cut=(-inf, inf)),
 ]  # fmt: skip
 
 
@@ -98,6 +137,55 @@ def test_sums_are_exact(isa: int, case: tuple, x_type: type, zero: str) -> None:
             end = [np.ones((), np.float32), scales, np.asarray(512, np.float32), np.asarray(y_zero, y_type)]
             (y,) = call("qconv", [*ins, *end], [(y_type, target.shape)], ints, [least, most], isa=isa)
             np.testing.assert_array_equal(y, np.clip(scaled + y_zero, least, most))
+            if y_last and not apart:
+                image = rng.integers(least, most + 1, y.shape).astype(y_type)
+                for sum_ in SUMS:
+                    more, floats, summed = sum_.of(y, image, y_zero)
+                    (found,) = call(
+                        "qconv", [*ins, *end, image], [(y_type, y.shape)], [*ints, *more],
+                        [least, most, *floats], isa=isa,
+                    )  # fmt: skip
+                    np.testing.assert_array_equal(found, summed)
+
+
+@isa_each
+def test_sums_with_an_image_of_any_width(isa: int) -> None:
+    rng = np.random.default_rng(1)
+    for outputs in range(1, 71):
+        for dtype in (np.uint8, np.int8):
+            least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+            x = rng.integers(0, 256, (1, 3, 5, 4)).astype(np.uint8)
+            w = rng.integers(-128, 128, (1, 4, outputs)).astype(np.int8)
+            image = rng.integers(least, most + 1, (1, 3, 5, outputs)).astype(dtype)
+            scales = rng.uniform(0.5, 2, outputs).astype(np.float32)
+            end = [np.ones((), np.float32), scales, np.asarray(300, np.float32), np.asarray(7, dtype)]
+            ins = [x, Quads32(w), w.sum(-2, dtype=np.int32).reshape(-1), None, None, None, *end]
+            ints = [1, 1, 1, *[1, 1, 1, 0] * 2]
+            (made,) = call("qconv", ins, [(dtype, image.shape)], ints, [least, most], isa=isa)
+            more, floats, summed = SUMS[outputs % 3].of(made, image, 7)
+            ints, floats = [*ints, *more], [least, most, *floats]
+            (found,) = call("qconv", [*ins, image], [(dtype, image.shape)], ints, floats, isa=isa)
+            np.testing.assert_array_equal(found, summed)
+
+
+@pytest.mark.parametrize(
+    "fault", ["", "ints", "floats", "product", "zero", "scale", "planes", "dims", "apart"]
+)
+def test_refusals_of_sums(fault: str) -> None:
+    apart = fault == "apart"
+    x, image = np.zeros((1, 3, 3, 4), np.uint8), np.zeros((1, 3, 3, 2 if fault == "dims" else 4), np.uint8)
+    w = np.zeros((1, 4), np.int8) if apart else Quads32(np.zeros((1, 4, 4), np.int8))
+    one = np.ones((), np.float32)
+    ins = [x, w, np.zeros(4, np.int32), None, None, None, one, one, one, None, image]
+    ints = [4 if apart else 1, 1, int(fault != "planes"), *[1, 1, 1, 0] * 2, int(fault == "product"), 0, 0]
+    ints += [] if fault == "ints" else [256 if fault == "zero" else 0]
+    floats = [0, 255, 1, 0 if fault == "scale" else 1, 1, -inf] + ([] if fault == "floats" else [inf])
+    if not fault:
+        call("qconv", ins, [(np.uint8, (1, 3, 3, 4))], ints, floats)
+        return
+    shape = (1, 4, 3, 3) if fault == "planes" else (1, 3, 3, 4)
+    with pytest.raises(KernelError):
+        call("qconv", ins, [(np.uint8, shape)], ints, floats)
 
 
 @pytest.mark.parametrize("fault", ["sums", "group", "window", "weights", "dims"])

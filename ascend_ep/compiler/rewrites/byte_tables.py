@@ -71,7 +71,7 @@ def _function(insn: Insn, known: dict[int, Function]) -> Function | None:
     out = insn.outs[0] if insn.outs else None
     if out is None or not is_elementwise(insn) or len(insn.outs) != 1 or out.dtype not in BYTES:
         return None
-    images = [r for r in insn.ins if r is not None and _is_image(r, out)]
+    images = [r for r in insn.ins if r is not None and is_image(r) and r.dims == out.dims]
     functions = [known.get(id(r)) or Function.identity(r) for r in images]
     if len({id(f.source) for f in functions}) != 1 or _is_unsteady(insn):
         return None
@@ -81,7 +81,7 @@ def _function(insn: Insn, known: dict[int, Function]) -> Function | None:
     if len(axes) > 1 or any(c is None for c in constants.values()):
         return None
     axis = next(iter(axes), None)
-    if not _pays(out.dims, axis):
+    if not pays(out.dims, axis):
         return None
     given = {id(r): f.tables for r, f in zip(images, functions, strict=True)}
     given |= {i: c[0].reshape(-1, 1) for i, c in constants.items() if c is not None}
@@ -89,8 +89,9 @@ def _function(insn: Insn, known: dict[int, Function]) -> Function | None:
     return Function(functions[0].source, _evaluated(insn, operands, out.dtype), axis)
 
 
-def _is_image(ref: Ref, out: Ref) -> bool:
-    return ref.dtype in BYTES and ref.kind != WEIGHT and ref.dims == out.dims and ref.strides is None
+def is_image(ref: Ref) -> bool:
+    """Whether it has 8 bits, is no constant, and is read as it lies."""
+    return ref.dtype in BYTES and ref.kind != WEIGHT and ref.strides is None
 
 
 def _is_unsteady(insn: Insn) -> bool:
@@ -113,7 +114,7 @@ def _constant(ref: Ref, out: Ref) -> tuple[Bytes, int | None] | None:
     return elements[: prod(d for d in map(static, ref.dims) if d is not None)], axes[0] if axes else None
 
 
-def _pays(dims: Sequence[Dim], axis: int | None) -> bool:
+def pays(dims: Sequence[Dim], axis: int | None) -> bool:
     """Whether tables are worth their room; sizes that are free are taken for large ones."""
     if any(static(d) == 0 for d in dims):
         return False

@@ -27,6 +27,8 @@ CURVES_SINCE_11 = (
     lib.ASC_ACTIVATION_GELU, lib.ASC_ACTIVATION_GELU_TANH, lib.ASC_ACTIVATION_SILU,
     lib.ASC_ACTIVATION_SIGMOID, lib.ASC_ACTIVATION_TANH,
 )  # fmt: skip
+#: Operands of convolutions of bytes; the image that is added to the result is one more since 14.
+MOST_OF_QCONV = 10
 #: Convolutions with channels last that have three spatial axes since 9.
 VOLUMES_SINCE_9 = frozenset({"conv_last", "conv_winograd"})
 
@@ -48,6 +50,8 @@ def kernel_reader(insn: Insn) -> int:
         return 1
     if insn.kernel == "byte_binary" and any(r is not None and r.dtype == FLOAT32 for r in insn.ins):
         return 13
+    if insn.kernel == "qconv" and len(insn.ins) > MOST_OF_QCONV:
+        return 14
     if insn.kernel == "conv_joined" or _may_slice_backwards(insn):
         return 12
     if _is_of_11(insn):

@@ -7,6 +7,8 @@
  * ints:   groups; whether x, and y, have channels last; for each spatial axis kernel, stride, dilation, padding
  *         before. A run is a row of the window, or with groups or dilation a tap.
  * floats: the least and greatest 8-bit result
+ * With a last operand, an image of Y's dims and type, Y is what byte_binary makes of the 8-bit results and that image:
+ * its arguments, of a sum, stand behind the others. Then Y has channels last, and no channel is apart.
  */
 #include "qconv.h"
 
@@ -18,6 +20,7 @@
 typedef struct job {
     const qconv *c;
     requantiser requantiser;
+    byte_sum sum; /* of the results and the addend, if there is one */
     const uint8_t *images;
     const int64_t *segments;
     int64_t lines_per_chunk, chunks_per_group;
@@ -182,6 +185,11 @@ int32_t ASC_FN(qconv_run)(const asc_call *call) {
     int64_t taps = c->kernel[0] * c->kernel[1], groups = groups_of(c);
     j.requantiser = ASC_FN(requantiser_make)(call, &note_of(call)->bounds, c->outputs, taps * c->fan_in, NULL,
                                              part(call, note_of(call)->tables));
+    if (c->adds) {
+        const asc_tensor *addend = q_operand(call, QCONV_ADDEND);
+        j.sum = ASC_FN(byte_sum_make)(&c->sum, &c->sum_floats, j.requantiser.zero, addend, &call->out[0]);
+        j.requantiser.sum = &j.sum;
+    }
     j.ends_apart = c->apart && ASC_FN(qconv_apart_bytes_can)(c, &j.requantiser);
     j.lines_per_chunk = lines_per_chunk(call, c);
     j.chunks_per_group = asc_ceil_div(c->lines, j.lines_per_chunk);

@@ -4,7 +4,8 @@
 
 #include "matmul/qgemm.h"
 
-#define QCONV_AXES 2 /* one spatial axis counts as two, of which the first is 1 */
+#define QCONV_AXES 2                /* one spatial axis counts as two, of which the first is 1 */
+enum { QCONV_ADDEND = Q_OPERANDS }; /* the image that is added to the results, if any */
 
 typedef struct qconv {
     int64_t batch, channels, outputs, groups;
@@ -12,6 +13,9 @@ typedef struct qconv {
     int64_t kernel[QCONV_AXES], stride[QCONV_AXES], dilation[QCONV_AXES], pad[QCONV_AXES];
     int x_last, y_last; /* channels last */
     int apart;          /* each channel is a group of its own with one output */
+    int adds;           /* an image to the results, as these say */
+    asc_byte_binary_params sum;
+    asc_byte_binary_floats sum_floats;
     /* The image that the products read: uint8, channels last, padded with the zero point; it spans what windows
      * reach. It is x itself (`in_place`) or a copy. */
     int in_place;

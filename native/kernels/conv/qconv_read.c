@@ -4,6 +4,7 @@
 #include "chunks.h"
 #include "movement/byte_transpose.h"
 #include "qconv.h"
+#include "quantize/byte_binary.h"
 
 #define FARTHEST (1 << 20) /* of a window or padding */
 
@@ -90,12 +91,32 @@ static int64_t flat_line(const asc_call *call, int64_t positions) {
     return asc_most(asc_ceil_div(positions, asc_most(lines, 1)), QGEMM_ROWS);
 }
 
+/* The arguments of the sum with the addend, which are behind the others. */
+static int32_t read_sum(const asc_call *call, qconv *c, int spatial) {
+    const int ints = ASC_MEMBERS(asc_qconv_params) + ASC_MEMBERS(asc_conv_axis) * spatial;
+    const asc_tensor *addend = q_operand(call, QCONV_ADDEND);
+    const int floats = ASC_MEMBERS(asc_requantise_floats);
+    const int more = addend ? ASC_MEMBERS(asc_byte_binary_params) : 0;
+    ASC_REQUIRE(call, call->n_ints == ints + more,
+                "qconv takes images of one or two spatial axes, four ints for each, and those of a sum");
+    ASC_REQUIRE(call, call->n_floats == floats + (addend ? ASC_MEMBERS(asc_byte_binary_floats) : 0),
+                "qconv takes two floats, and those of a sum");
+    if (!addend) return ASC_OK;
+    c->adds = 1;
+    memcpy(&c->sum, &ASC_INTS_AS(asc_qconv_params, call)->axes[spatial], sizeof c->sum);
+    memcpy(&c->sum_floats, ASC_FLOATS_AS(asc_requantise_floats, call) + 1, sizeof c->sum_floats);
+    ASC_REQUIRE(call, c->y_last && !c->apart, "qconv: sums have channels last, and no channels apart");
+    ASC_REQUIRE(call, asc_same_dims(addend, &call->out[0]), "qconv: the addend differs from the output in shape");
+    ASC_REQUIRE(call, c->sum.op == ASC_BYTE_BINARY_ADD, "qconv: the operation behind it is no sum");
+    return ASC_FN(byte_binary_check)(call, &c->sum, &c->sum_floats, addend->dtype);
+}
+
 int32_t ASC_FN(qconv_read)(const asc_call *call, qconv *c) {
     const asc_tensor *x = &call->in[Q_A], *y = &call->out[0];
     int spatial = x->rank - 2;
     int32_t code;
     const int ints = ASC_MEMBERS(asc_qconv_params) + ASC_MEMBERS(asc_conv_axis) * spatial;
-    ASC_REQUIRE(call, (spatial == 1 || spatial == 2) && y->rank == x->rank && call->n_ints == ints,
+    ASC_REQUIRE(call, (spatial == 1 || spatial == 2) && y->rank == x->rank && call->n_ints >= ints,
                 "qconv takes images of one or two spatial axes, and four ints for each");
     const asc_qconv_params *p = ASC_INTS_AS(asc_qconv_params, call);
     int known = (p->x_last == 0 || p->x_last == 1) && (p->y_last == 0 || p->y_last == 1);
@@ -109,6 +130,7 @@ int32_t ASC_FN(qconv_read)(const asc_call *call, qconv *c) {
     ASC_REQUIRE(call, c->channels <= FARTHEST && c->outputs <= FARTHEST, "qconv: there are too many channels");
     c->fan_in = c->channels / c->groups;
     if ((code = read_axes(call, c, spatial)) || (code = read_weights(call, c))) return code;
+    if ((code = read_sum(call, c, spatial))) return code;
     ASC_REQUIRE(call, span_image(c), "qconv: the image is too large");
     look_in_place(call, c);
     c->flat = c->padded[1] * c->stride[0] == c->out[1] * c->stride[1];

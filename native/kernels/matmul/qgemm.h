@@ -9,6 +9,7 @@
 
 #include "asc_plan.h"
 #include "isa.h"
+#include "quantize/byte_sum.h"
 
 #define QGEMM_PANEL ASC_PANEL /* columns of a panel of ASC_LAYOUT_VNNI4_32 */
 #if ASC_VF == 16
@@ -49,6 +50,7 @@ typedef struct requantiser {
     int32_t zero;          /* of an 8-bit result */
     int32_t dtype;         /* of the result */
     int saturates;         /* the bounds are those of the type, and no scaled sum leaves int32 */
+    const byte_sum *sum;   /* what an 8-bit result is added to, or NULL */
 } requantiser;
 
 /* A tile's `rows` rows of sums, of columns [col, col + n), become elements of the result: the first row from `out` on,

@@ -4,7 +4,7 @@
 
 #if ASC_VF == 16
 #include "qgemm_rows.h"
-#include "quantize/saturate.h"
+#include "quantize/byte_sum_vectors.h"
 
 /* Where the bytes of a tile go: `n` columns of each row, rows `step` bytes apart. */
 typedef struct target {
@@ -61,6 +61,28 @@ ALWAYS void end_narrow(const target *t, const vi sum[][2], const int rows) {
     }
 }
 
+/* As end_wide, with sums. */
+ALWAYS void end_wide_sum(const target *t, const vi sum[][2], const int rows) {
+    const sum_vectors v = sum_vectors_of(t->r);
+    const vf left = vf_load(t->r->scale + t->col), right = vf_load(t->r->scale + t->col + ASC_VF);
+    const char *addend = t->r->sum->addend + (t->out - t->r->sum->y);
+    const __mmask32 exist = t->n == QGEMM_COLUMNS ? ~0u : (1u << t->n) - 1;
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; i += 2) {
+        const int other = i + 1 < rows ? i + 1 : i;
+        __m512i bytes = _mm512_castsi256_si512(_mm256_maskz_loadu_epi8(exist, addend + i * t->step));
+        if (other != i) bytes = _mm512_inserti64x4(bytes, _mm256_maskz_loadu_epi8(exist, addend + other * t->step), 1);
+        bytes = in_quarters(&v, bytes);
+        const __m512i q[] = {steps_of_sum(&v, sum[i][0], left, addend_of(&v, bytes, 0)),
+                             steps_of_sum(&v, sum[i][1], right, addend_of(&v, bytes, 1)),
+                             steps_of_sum(&v, sum[other][0], left, addend_of(&v, bytes, 2)),
+                             steps_of_sum(&v, sum[other][1], right, addend_of(&v, bytes, 3))};
+        bytes = bytes_of_sum(&v, q);
+        _mm256_mask_storeu_epi8(t->out + i * t->step, exist, _mm512_castsi512_si256(bytes));
+        if (other != i) _mm256_mask_storeu_epi8(t->out + other * t->step, exist, _mm512_extracti64x4_epi64(bytes, 1));
+    }
+}
+
 /* Constants make the loops vanish. */
 ALWAYS void tile(const qgemm *g, const uint8_t *first, const int8_t *b, const target *t, const int rows,
                  const int vectors) {
@@ -71,7 +93,9 @@ ALWAYS void tile(const qgemm *g, const uint8_t *first, const int8_t *b, const ta
         if (vectors > 1) memcpy(&sum[i][1], t->r->offset + t->col + ASC_VF, sizeof(vi));
     }
     multiply_rows(g, first, b, sum, rows, vectors, 0);
-    if (vectors > 1)
+    if (vectors > 1 && t->r->sum)
+        end_wide_sum(t, sum, rows);
+    else if (vectors > 1)
         end_wide(t, sum, rows);
     else
         end_narrow(t, sum, rows);
@@ -104,7 +128,8 @@ static const tile_fn TILES[QGEMM_ROWS] = {tile_1, tile_2, tile_3, tile_4,  tile_
 int ASC_FN(qgemm_strip_bytes)(const qgemm_strip *s, int64_t col, int64_t n) {
     const requantiser *r = s->requantiser;
     const int is_byte = r->dtype == ASC_INT8 || r->dtype == ASC_UINT8;
-    if (!is_byte || !r->saturates || r->b_zero || s->g->flip) return 0;
+    if (!is_byte || r->b_zero || s->g->flip) return 0;
+    if (r->sum ? r->sum->inverse == 0 || n <= ASC_VF : !r->saturates) return 0;
     const int8_t *b = s->g->b + col / QGEMM_PANEL * s->g->b_panel + col % QGEMM_PANEL * 4;
     for (int64_t line = 0; line < s->lines; line++) {
         const uint8_t *a = s->g->a + line * s->a_line;

@@ -109,6 +109,7 @@ static int32_t read_problem(const asc_call *call, problem *p) {
     if ((code = read_output(call, p, row, col))) return code;
     if ((code = read_batch(call, p, a, row ? a->rank - 2 : 0, p->a_step, &p->a_matrices))) return code;
     if ((code = read_batch(call, p, b, col ? b->rank - 2 : 0, p->b_step, &p->b_matrices))) return code;
+    ASC_REQUIRE(call, call->n_floats == ASC_MEMBERS(asc_requantise_floats), "qmatmul takes two floats");
     if ((code = ASC_FN(requantiser_check)(call, p->n))) return code;
     p->panels = asc_ceil_div(p->n, QGEMM_PANEL);
     p->pads = p->k % 4 != 0;

@@ -8,7 +8,8 @@
  * floats: asc_byte_binary_floats
  * Each step is rounded as the elementwise program of these steps rounds it.
  */
-#include "asc_plan.h"
+#include "byte_binary.h"
+
 #include "chunks.h"
 #include "quantise_row.h"
 
@@ -20,7 +21,7 @@ typedef struct job {
     int64_t b_size;          /* bytes of an element of B */
     int64_t block;           /* BLOCK: as a constant GCC warns of loops of quantise_row that it takes apart */
     float a_zero, b_zero, a_scale, b_scale, cut_low, cut_high;
-    float y_zero, y_scale, low, high;
+    float y_zero, y_scale, inverse, low, high;
     int is_signed;
 } job;
 
@@ -28,26 +29,30 @@ static int is_scale(double x) {
     return x > 0 && x < 1e30; /* no sum or product of scaled bytes is infinite */
 }
 
-int32_t ASC_FN(byte_binary_prepare)(asc_call *call) {
-    ASC_REQUIRE(
-        call,
-        call->n_ints == ASC_MEMBERS(asc_byte_binary_params) && call->n_floats == ASC_MEMBERS(asc_byte_binary_floats),
-        "byte_binary takes its operation and zero points, and five floats");
-    const asc_byte_binary_params *p = ASC_INTS_AS(asc_byte_binary_params, call);
-    const asc_byte_binary_floats *f = ASC_FLOATS_AS(asc_byte_binary_floats, call);
-    int64_t least = call->in[A].dtype == ASC_INT8 ? -128 : 0, zeros[] = {p->a_zero, p->b_zero, p->y_zero};
+int32_t ASC_FN(byte_binary_check)(const asc_call *call, const asc_byte_binary_params *p,
+                                  const asc_byte_binary_floats *f, int32_t dtype) {
+    int64_t least = dtype == ASC_INT8 ? -128 : 0, zeros[] = {p->a_zero, p->b_zero, p->y_zero};
     ASC_REQUIRE(call, p->op >= 0 && p->op < ASC_BYTE_BINARY_COUNT, "byte_binary: the operation is unknown");
     for (int i = 0; i < 3; i++)
         ASC_REQUIRE(call, zeros[i] >= least && zeros[i] <= least + 255, "byte_binary: a zero point is out of range");
     ASC_REQUIRE(call, is_scale(f->a_scale) && is_scale(f->b_scale) && is_scale(f->y_scale),
                 "byte_binary: a scale is not positive");
     ASC_REQUIRE(call, f->low <= f->high, "byte_binary: the bounds are in the wrong order");
+    return ASC_OK;
+}
+
+int32_t ASC_FN(byte_binary_prepare)(asc_call *call) {
+    ASC_REQUIRE(
+        call,
+        call->n_ints == ASC_MEMBERS(asc_byte_binary_params) && call->n_floats == ASC_MEMBERS(asc_byte_binary_floats),
+        "byte_binary takes its operation and zero points, and five floats");
     const asc_tensor *a = &call->in[A], *b = &call->in[B];
     int is_row = a->rank > 0 && b->rank == 1 && b->dims[0] == a->dims[a->rank - 1];
     ASC_REQUIRE(call, b->dtype == ASC_FLOAT32 ? is_row : asc_same_dims(a, b),
                 "byte_binary: its operands differ in shape");
     ASC_REQUIRE(call, asc_same_dims(a, &call->out[0]), "byte_binary: its result differs in shape");
-    return ASC_OK;
+    return ASC_FN(byte_binary_check)(call, ASC_INTS_AS(asc_byte_binary_params, call),
+                                     ASC_FLOATS_AS(asc_byte_binary_floats, call), a->dtype);
 }
 
 /* As one loop over numbers, which compilers turn into one over vectors; no product is contracted with a sum here:
@@ -86,7 +91,7 @@ static combine_fn *const combinations[ASC_BYTE_BINARY_COUNT][2][2] = {
 static void run_block(const job *j, const uint8_t *a, const uint8_t *b, uint8_t *y) {
     float made[BLOCK];
     combinations[j->op][j->b_size > 1][j->is_signed](j, a, b, made);
-    quantise_row(made, j->block, j->y_scale, j->y_zero, j->low, j->high, y);
+    quantise_row_by(made, j->block, j->y_scale, j->inverse, j->y_zero, j->low, j->high, y);
 }
 
 static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
@@ -127,6 +132,12 @@ int32_t ASC_FN(byte_binary_run)(const asc_call *call) {
     j.cut_high = (float)f->high;
     j.y_zero = (float)p->y_zero;
     j.y_scale = (float)f->y_scale;
+    j.inverse = quotient_inverse(j.y_scale);
+    if (j.inverse > 0) { /* what is farther is cut to the bounds of the type, too */
+        const float farthest = QUOTIENT_FARTHEST * j.y_scale;
+        j.cut_low = fminf(farthest, fmaxf(-farthest, j.cut_low));
+        j.cut_high = fminf(farthest, fmaxf(-farthest, j.cut_high));
+    }
     j.low = j.is_signed ? -128 : 0;
     j.high = j.low + 255;
     asc_parallel(call, asc_ceil_div(j.bytes, j.step), run_chunk, &j);

@@ -1,10 +1,11 @@
 /* Sums of integer products become the elements of a result.
  *
  * To 8 bits as onnxruntime's CPU provider does it: the sum as float32 times the scale, cut to the bounds, rounded
- * half to even, plus the zero point. No product is contracted with a sum here: CMakeLists.txt.
+ * half to even, plus the zero point. Then perhaps the sum with an image, each step rounded as byte_binary.c does. No
+ * product is contracted with a sum here: CMakeLists.txt.
  */
+#include "byte_sum_vectors.h"
 #include "matmul/qgemm.h"
-#include "saturate.h"
 #include "simd.h"
 
 #if defined(__SSE4_1__)
@@ -53,10 +54,11 @@ ALWAYS vi corrected(const tables *t, const int32_t *sums, const int32_t *row_sum
     return (vi)(row_sum ? sum - t->zero * (uint32_t)*row_sum : sum);
 }
 
-ALWAYS vc narrowed(const requantiser *r, const tables *t, vi sum) {
-    vf x = __builtin_convertvector(sum, vf) * t->scale;
-    x = vf_min(vf_set(r->high), vf_max(vf_set(r->low), x));
-    vi q = round_to_int(x) + r->zero;
+ALWAYS vf bounded(const requantiser *r, vf scale, vi sum) {
+    return vf_min(vf_set(r->high), vf_max(vf_set(r->low), __builtin_convertvector(sum, vf) * scale));
+}
+
+ALWAYS vc low_bytes(vi q) {
 #if defined(__AVX512F__)
     return (vc)_mm512_cvtepi32_epi8((__m512i)q);
 #elif defined(__AVX2__)
@@ -64,6 +66,28 @@ ALWAYS vc narrowed(const requantiser *r, const tables *t, vi sum) {
 #else
     return __builtin_convertvector(q, vc);
 #endif
+}
+
+ALWAYS vc narrowed(const requantiser *r, const tables *t, vi sum) {
+    return low_bytes(round_to_int(bounded(r, t->scale, sum)) + r->zero);
+}
+
+/* The result's vector at `out`, of which `n` elements exist, plus the image's. */
+ALWAYS vc added(const requantiser *r, const tables *t, vi sum, const char *out, int64_t n) {
+    typedef uint8_t vb __attribute__((vector_size(ASC_VF)));
+    const byte_sum *s = r->sum;
+    const char *addend = s->addend + (out - s->y);
+    vb bytes = {0};
+    if (n >= ASC_VF)
+        memcpy(&bytes, addend, ASC_VF);
+    else
+        memcpy(&bytes, addend, (size_t)n);
+    vi flipped = __builtin_convertvector(bytes, vi) ^ s->flip;
+    vf x = (vf_round(bounded(r, t->scale, sum)) + s->shift) * s->scale;
+    vf z = x + (__builtin_convertvector(flipped, vf) - s->addend_zero) * s->addend_scale;
+    z = vf_min(vf_set(s->cut_high), vf_max(vf_set(s->cut_low), z));
+    vf q = vf_round(z / s->y_scale) + s->y_zero;
+    return low_bytes(round_to_int(vf_min(vf_set(s->y_high), vf_max(vf_set(s->y_low), q))));
 }
 
 ALWAYS void store(void *out, const void *vector, int64_t n, int64_t element) {
@@ -85,7 +109,7 @@ ALWAYS void run(const requantiser *r, const tables *t, const int32_t *sums, cons
             if (r->bias) y += t->bias;
             store(out, &y, n, 4);
         } else {
-            vc y = narrowed(r, t, sum);
+            vc y = r->sum ? added(r, t, sum, out, n) : narrowed(r, t, sum);
             store(out, &y, n, 1);
         }
     }
@@ -109,6 +133,31 @@ ALWAYS void saturate(const requantiser *r, const tables t[2], const int32_t *sum
         _mm256_storeu_si256((__m256i *)(out + other * step), _mm512_extracti64x4_epi64(both, 1));
     }
 }
+
+/* As saturate, of results that are added to an image; `n` columns exist. */
+static void add_image(const requantiser *r, const tables t[2], const int32_t *sums, const int32_t *row_sums,
+                      int64_t rows, int64_t n, char *out, int64_t step) {
+    const sum_vectors v = sum_vectors_of(r);
+    const __mmask32 exist = n >= QGEMM_COLUMNS ? ~0u : (1u << n) - 1;
+    const char *addend = r->sum->addend + (out - r->sum->y);
+    for (int64_t i = 0; i < rows; i += 2) {
+        int64_t other = i + 1 < rows ? i + 1 : i;
+        __m512i bytes = _mm512_castsi256_si512(_mm256_maskz_loadu_epi8(exist, addend + i * step));
+        bytes = _mm512_inserti64x4(bytes, _mm256_maskz_loadu_epi8(exist, addend + other * step), 1);
+        bytes = in_quarters(&v, bytes);
+        __m512i q[4];
+#pragma GCC unroll 4
+        for (int k = 0; k < 4; k++) {
+            const int64_t row = k < 2 ? i : other;
+            const int32_t *from = sums + row * QGEMM_COLUMNS + k % 2 * ASC_VF;
+            vi sum = corrected(&t[k % 2], from, row_sums ? row_sums + row : NULL);
+            q[k] = steps_of_sum(&v, sum, t[k % 2].scale, addend_of(&v, bytes, k));
+        }
+        __m512i both = bytes_of_sum(&v, q);
+        _mm256_mask_storeu_epi8(out + i * step, exist, _mm512_castsi512_si256(both));
+        _mm256_mask_storeu_epi8(out + other * step, exist, _mm512_extracti64x4_epi64(both, 1));
+    }
+}
 #endif
 
 /* The tables go on past the last column, to whole vectors; `out` doesn't. */
@@ -116,7 +165,12 @@ void ASC_FN(requantise)(const requantiser *r, const int32_t *sums, const int32_t
                         int64_t n, void *out, int64_t step) {
     if (!r->b_zero) row_sums = NULL;
 #if ASC_VF == 16
-    if (r->saturates && n >= QGEMM_COLUMNS) {
+    if (r->sum && r->sum->inverse > 0) {
+        tables t[2] = {tables_at(r, col, row_sums != NULL), tables_at(r, col + ASC_VF, row_sums != NULL)};
+        add_image(r, t, sums, row_sums, rows, n, out, step);
+        return;
+    }
+    if (r->saturates && !r->sum && n >= QGEMM_COLUMNS) {
         tables t[2] = {tables_at(r, col, row_sums != NULL), tables_at(r, col + ASC_VF, row_sums != NULL)};
         saturate(r, t, sums, row_sums, rows, out, step);
         return;

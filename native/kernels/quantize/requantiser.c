@@ -12,7 +12,6 @@ static int is_one_or(const asc_tensor *t, int64_t columns) {
 int32_t ASC_FN(requantiser_check)(const asc_call *call, int64_t columns) {
     const asc_tensor *sums = q_operand(call, Q_SUMS), *bias = q_operand(call, Q_BIAS), *b = &call->in[Q_B];
     static const int singles[] = {Q_A_ZERO, Q_A_SCALE, Q_Y_SCALE, Q_Y_ZERO};
-    ASC_REQUIRE(call, call->n_floats == ASC_MEMBERS(asc_requantise_floats), "an integer product takes two floats");
     ASC_REQUIRE(call, sums ? asc_numel(sums) == columns : b->layout == ASC_LAYOUT_PLAIN,
                 "an integer product with packed weights takes the sums of their columns");
     ASC_REQUIRE(call, !bias || asc_numel(bias) == columns, "the bias of an integer product has one element a column");
