@@ -94,8 +94,9 @@ class Operator(NamedTuple):
         function, parentheses, extra = (self.function or "").partition("(")
         if not parentheses:
             return [f"void asc_op_{function}(asc_run *);", declared + f"{{.compute = asc_op_{function}}};"]
+        numbers = ", int" * (extra.count(",") + 1)
         return [
-            f"void asc_op_{function}(asc_run *, int);",
+            f"void asc_op_{function}(asc_run *{numbers});",
             f"static void compute_{self.name}(asc_run *run) {{ asc_op_{function}(run, {extra}; }}",
             declared + f"{{.compute = compute_{self.name}}};",
         ]
