@@ -24,12 +24,8 @@ typedef struct problem {
 
 static const places NONE = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 
-static bool has(const asc_run *run, int i) {
-    return i >= 0 && asc_given_at(run, i);
-}
-
 static void refuse_given(asc_run *run, int from, int to, const char *what) {
-    for (int i = from; i <= to; i++) ASC_STOP_UNLESS(run, !asc_given_at(run, i), "attention with %s isn't there", what);
+    for (int i = from; i <= to; i++) ASC_STOP_UNLESS(run, !asc_has_at(run, i), "attention with %s isn't there", what);
 }
 
 /* "TND", or "BSH_NBSD": that of what goes in, and of what comes out. */
@@ -96,7 +92,7 @@ static span span_of(asc_run *run, int list, int padding, int64_t b, int64_t rows
         ASC_STOP_UNLESS(run, lengths->count == 1 || lengths->count > b,
                         "%d lengths are given, and sequence %lld has none", lengths->count, (long long)b);
         s.length = lengths->ints[lengths->count == 1 ? 0 : b];
-        if (has(run, padding)) {
+        if (asc_has_at(run, padding)) {
             int64_t behind = *(int64_t *)asc_of(run, padding, ASC_INT64).data;
             s.start = rows - (behind > 0 ? behind : 0) - s.length;
         }
@@ -167,13 +163,14 @@ static tensor scale_of(asc_run *run, const problem *p, tensor scale, int64_t mod
 
 /* (integers + offset) * scale; offsets follow their scales in the arguments. */
 static tensor floats_of(asc_run *run, const problem *p, tensor t, int which, int64_t b, span s) {
-    int own = which ? p->at.value_scale : p->at.key_scale, at = has(run, own) ? own : p->at.pair_scale;
+    int own = which ? p->at.value_scale : p->at.key_scale, at = asc_has_at(run, own) ? own : p->at.pair_scale;
     int64_t mode = which ? p->value_mode : p->key_mode, width = t.dims[2];
-    ASC_STOP_UNLESS(run, !asc_is_integer(t.dtype) || has(run, at), "keys and values of integers need their scales");
-    if (!has(run, at)) return t;
+    ASC_STOP_UNLESS(run, !asc_is_integer(t.dtype) || asc_has_at(run, at),
+                    "keys and values of integers need their scales");
+    if (!asc_has_at(run, at)) return t;
     tensor parts[2] = {0};
     for (int k = 0; k < 2; k++) {
-        if (!has(run, at + k)) continue;
+        if (!asc_has_at(run, at + k)) continue;
         tensor scale = asc_in(run, at + k);
         if (at == p->at.pair_scale) {
             ASC_STOP_UNLESS(run, scale.rank > 1 && scale.dims[0] == 2, "one scale each is needed for keys and values");
@@ -188,7 +185,7 @@ static tensor floats_of(asc_run *run, const problem *p, tensor t, int which, int
 /* The keys (0), values (1) of sequence b, or what rotates of its keys (2): [heads, positions, width]. */
 static tensor of_sequence(asc_run *run, const problem *p, int which, int64_t b, span s) {
     const asc_argument *list = asc_arg(run, which == 2 ? p->at.key_rope : 1 + which);
-    if (has(run, p->at.table)) {
+    if (asc_has_at(run, p->at.table)) {
         tensor t = from_blocks(run, p, list->tensors[0], b, s.length);
         return which == 2 ? t : floats_of(run, p, t, which, b, s);
     }
@@ -202,7 +199,7 @@ static tensor of_sequence(asc_run *run, const problem *p, int which, int64_t b, 
 
 static int64_t key_rows(asc_run *run, const problem *p, int64_t b) {
     const asc_argument *list = asc_arg(run, 1);
-    if (has(run, p->at.table)) return INT64_MAX;
+    if (asc_has_at(run, p->at.table)) return INT64_MAX;
     ASC_STOP_UNLESS(run, list->count == 1 || b < list->count, "there are no keys for sequence %lld", (long long)b);
     return as_heads(run, p->in, list->tensors[list->count > 1 ? b : 0], p->key_heads).dims[2];
 }
@@ -211,7 +208,7 @@ static int64_t key_rows(asc_run *run, const problem *p, int64_t b) {
 
 /* A part [1, 1 or heads, queries, keys] of what is for all sequences, or for each; it may have more positions. */
 static tensor plane_of(asc_run *run, int i, int64_t b, int64_t queries, int64_t keys, bool one_query) {
-    if (!asc_given_at(run, i)) return (tensor){0};
+    if (!asc_has_at(run, i)) return (tensor){0};
     tensor t = asc_in(run, i);
     if (t.rank == 2 && one_query) t = asc_unsqueeze(t, 1); /* [sequences, keys] */
     if (t.rank == 2) t = asc_unsqueeze(t, 0);
@@ -252,14 +249,14 @@ static void attend(asc_run *run, const problem *p, int64_t b, tensor q, tensor r
     }
     tensor scores = asc_attention_scores(run, &p->a, q, parts[0], shift, mask);
     asc_attention_rows rows = asc_attention_rows_of(run, scores);
-    if (has(run, p->at.sink)) add_sink(run, heads, p->at.sink, &rows, scores);
+    if (asc_has_at(run, p->at.sink)) add_sink(run, heads, p->at.sink, &rows, scores);
     tensor y = asc_select(asc_multiply(run, asc_attention_weights(run, &rows), parts[1]), 0, 0);
-    if (has(run, p->at.quant_scale)) {
+    if (asc_has_at(run, p->at.quant_scale)) {
         problem whole = *p; /* scales are for all heads, as queries have them */
         whole.key_heads = heads;
         tensor scale = scale_of(run, &whole, asc_in(run, p->at.quant_scale), 0, b, keys, y.dims[2]);
         y = ASC_COMPUTE(run, ASC_FLOAT32, "a * b", y, scale);
-        if (has(run, p->at.quant_offset))
+        if (asc_has_at(run, p->at.quant_offset))
             y = ASC_COMPUTE(run, ASC_FLOAT32, "a + b", y,
                             scale_of(run, &whole, asc_in(run, p->at.quant_offset), 0, b, keys, y.dims[2]));
         y = ASC_COMPUTE(run, ASC_FLOAT32, "min(max(round(a), 0 - 128), 127)", y);
@@ -273,15 +270,15 @@ static void attend(asc_run *run, const problem *p, int64_t b, tensor q, tensor r
 /* ---- all sequences ------------------------------------------------------------------------------------------- */
 
 static void infer(asc_run *run, problem *p) {
-    bool behind = together(p->in), blocks = has(run, p->at.table);
+    bool behind = together(p->in), blocks = asc_has_at(run, p->at.table);
     tensor query = as_heads(run, p->in, asc_in(run, 0), p->a.heads), rope = {0}, lse = {0};
     tensor out = as_heads(run, p->out, asc_in(run, p->at.out), p->a.heads);
     int64_t n = behind ? asc_arg(run, p->at.query_lengths < 0 ? 0 : p->at.query_lengths)->count : query.dims[0];
     ASC_STOP_UNLESS(run, !behind || p->at.query_lengths >= 0, "layout [%s] is none of this operator's", p->in);
     ASC_STOP_UNLESS(run, out.dims[2] == query.dims[2] && out.dims[0] == query.dims[0],
                     "the output has not the positions of the queries");
-    if (has(run, p->at.query_rope)) {
-        ASC_STOP_UNLESS(run, has(run, p->at.key_rope), "queries have a part that rotates, and keys have none");
+    if (asc_has_at(run, p->at.query_rope)) {
+        ASC_STOP_UNLESS(run, asc_has_at(run, p->at.key_rope), "queries have a part that rotates, and keys have none");
         rope = as_heads(run, p->in, asc_in(run, p->at.query_rope), p->a.heads);
     }
     p->one_query = !behind && query.dims[2] == 1 && !rope.data;
@@ -402,8 +399,8 @@ void asc_op_fused_attention(asc_run *run, int tail, int out) {
         refuse_given(run, 21, 23, "shared prefixes");
         p.at.key_scale = 17;
         p.at.value_scale = 19;
-        if (has(run, 17)) p.key_mode = asc_int(run, tail + 11);
-        if (has(run, 19)) p.value_mode = asc_int(run, tail + 12);
+        if (asc_has_at(run, 17)) p.key_mode = asc_int(run, tail + 11);
+        if (asc_has_at(run, 19)) p.value_mode = asc_int(run, tail + 12);
     }
     if (tail >= 27) {
         refuse_given(run, 26, 26, "keys of integers that rotate");

@@ -15,10 +15,6 @@ typedef struct span {
     int weight;
 } span;
 
-static bool has(const asc_run *run, int i) {
-    return i >= 0 && asc_given_at(run, i);
-}
-
 /* A list of ends (0), of lengths (1), or of experts and their lengths (2); of `rows` in all. */
 static span *spans_of(asc_run *run, const groups *g, int64_t rows, int *n) {
     int64_t kind = g->list_kind < 0 ? 0 : asc_int(run, g->list_kind), at = 0;
@@ -71,19 +67,19 @@ static tensor activated(asc_run *run, const groups *g, tensor y) {
 /* Of bytes: sums of integers by scales; a bias of integers is added before these. */
 static tensor product_of_bytes(asc_run *run, const groups *g, tensor x, tensor w, span s, bool raw) {
     tensor y = asc_exact_product(run, x, w), bias = {0};
-    if (asc_given_at(run, 2)) bias = of_group(run, 2, s.weight, 1);
+    if (asc_has_at(run, 2)) bias = of_group(run, 2, s.weight, 1);
     bool first = bias.data && asc_is_integer(bias.dtype);
     if (first) y = ASC_COMPUTE(run, ASC_FLOAT64, "a + b", y, bias);
     if (raw) return y;
-    ASC_STOP_UNLESS(run, asc_given_at(run, 3), "a product of bytes needs its scale");
+    ASC_STOP_UNLESS(run, asc_has_at(run, 3), "a product of bytes needs its scale");
     y = ASC_COMPUTE(run, ASC_FLOAT64, "a * b", y, asc_scales_of(run, of_group(run, 3, s.weight, 1)));
-    if (has(run, g->row_scale)) {
+    if (asc_has_at(run, g->row_scale)) {
         tensor rows = asc_flat(run, asc_cast(run, asc_in(run, g->row_scale), ASC_FLOAT32));
         ASC_STOP_UNLESS(run, s.start + s.length <= asc_elements(rows), "there are scales for %lld rows",
                         (long long)asc_elements(rows));
         y = ASC_COMPUTE(run, ASC_FLOAT64, "a * b", y, asc_unsqueeze(asc_narrow(rows, 0, s.start, s.length), 1));
     }
-    if (asc_given_at(run, 4)) y = ASC_COMPUTE(run, ASC_FLOAT64, "a + b", y, of_group(run, 4, s.weight, 1));
+    if (asc_has_at(run, 4)) y = ASC_COMPUTE(run, ASC_FLOAT64, "a + b", y, of_group(run, 4, s.weight, 1));
     return bias.data && !first ? ASC_COMPUTE(run, ASC_FLOAT64, "a + b", y, bias) : y;
 }
 
@@ -96,18 +92,18 @@ static void multiply_group(asc_run *run, const groups *g, tensor x, span s, tens
         asc_store(run, to, to.dtype == ASC_INT8 ? asc_quantised(run, y, 127) : y);
         return;
     }
-    if (asc_given_at(run, 5)) {
+    if (asc_has_at(run, 5)) {
         scale = parts_of_group(run, 5, s.weight);
-        if (asc_given_at(run, 6)) offset = parts_of_group(run, 6, s.weight);
+        if (asc_has_at(run, 6)) offset = parts_of_group(run, 6, s.weight);
         int64_t k = asc_unpacked(run, w).dims[0], parts = scale.rank == 2 ? scale.dims[0] : 1;
-        w = asc_weight_of(run, w, &scale, asc_given_at(run, 6) ? &offset : NULL, parts ? (k + parts - 1) / parts : 0);
+        w = asc_weight_of(run, w, &scale, asc_has_at(run, 6) ? &offset : NULL, parts ? (k + parts - 1) / parts : 0);
     }
     y = asc_multiply(run, x, w);
-    if (asc_given_at(run, 2)) y = ASC_COMPUTE(run, ASC_FLOAT32, "a + b", y, of_group(run, 2, s.weight, 1));
+    if (asc_has_at(run, 2)) y = ASC_COMPUTE(run, ASC_FLOAT32, "a + b", y, of_group(run, 2, s.weight, 1));
     y = activated(run, g, y);
-    if (asc_given_at(run, 3)) { /* floats that go out as integers */
+    if (asc_has_at(run, 3)) { /* floats that go out as integers */
         y = ASC_COMPUTE(run, ASC_FLOAT32, "a * b", y, asc_scales_of(run, of_group(run, 3, s.weight, 1)));
-        if (asc_given_at(run, 4)) y = ASC_COMPUTE(run, ASC_FLOAT32, "a + b", y, of_group(run, 4, s.weight, 1));
+        if (asc_has_at(run, 4)) y = ASC_COMPUTE(run, ASC_FLOAT32, "a + b", y, of_group(run, 4, s.weight, 1));
     }
     asc_store(run, to, to.dtype == ASC_INT8 ? asc_quantised(run, y, 127) : y);
 }
@@ -119,7 +115,7 @@ static void groups_of_rows(asc_run *run, const groups *g) {
     int64_t written = 0;
     span *spans = NULL;
     if (x->count == 1) {
-        ASC_STOP_UNLESS(run, has(run, g->list), "groups of the rows of one x need groupList");
+        ASC_STOP_UNLESS(run, asc_has_at(run, g->list), "groups of the rows of one x need groupList");
         spans = spans_of(run, g, x->tensors[0].dims[0], &n);
     }
     for (int k = 0; k < n; k++) {
@@ -138,7 +134,7 @@ static void groups_of_rows(asc_run *run, const groups *g) {
 /* Columns of x, and rows of the weight, in turn are each group's: a matrix each. */
 static void groups_of_columns(asc_run *run, const groups *g) {
     tensor x = asc_in(run, 0), w = asc_in(run, 1);
-    ASC_STOP_UNLESS(run, x.rank == 2 && w.rank == 2 && has(run, g->list), "groups of columns need groupList");
+    ASC_STOP_UNLESS(run, x.rank == 2 && w.rank == 2 && asc_has_at(run, g->list), "groups of columns need groupList");
     int n;
     span *spans = spans_of(run, g, x.dims[1], &n);
     for (int k = 0; k < n; k++)
@@ -148,7 +144,8 @@ static void groups_of_columns(asc_run *run, const groups *g) {
 }
 
 static void grouped_product(asc_run *run, groups g) {
-    int64_t type = g.type < 0 ? (has(run, g.list) && asc_arg(run, 0)->count == 1 ? 0 : -1) : asc_int(run, g.type);
+    int64_t type =
+        g.type < 0 ? (asc_has_at(run, g.list) && asc_arg(run, 0)->count == 1 ? 0 : -1) : asc_int(run, g.type);
     ASC_STOP_UNLESS(run, type == -1 || type == 0 || type == 2, "groupType %lld is none of -1, 0, 2", (long long)type);
     if (type == 2) {
         groups_of_columns(run, &g);
@@ -179,10 +176,9 @@ void asc_op_grouped_product(asc_run *run, int typed) {
  * actType, perhaps (from `out` on behind them) tuning, y, the activation's input, scales of y. */
 void asc_op_grouped_product_either(asc_run *run, int out) {
     for (int i = 9; i <= 11; i++)
-        ASC_STOP_UNLESS(run, !asc_given_at(run, i), "%s isn't there", asc_run_row(run)->names[i]);
+        ASC_STOP_UNLESS(run, !asc_has_at(run, i), "%s isn't there", asc_run_row(run)->names[i]);
     for (int i = out + 1; i <= out + 2; i++)
-        ASC_STOP_UNLESS(run, !asc_given_at(run, i) || !asc_elements(asc_in(run, i)), "%s isn't there",
-                        asc_run_row(run)->names[i]);
+        ASC_STOP_UNLESS(run, !asc_has_at(run, i), "%s isn't there", asc_run_row(run)->names[i]);
     grouped_product(
         run, (groups){.row_scale = 7, .list = 8, .split = 12, .type = 13, .list_kind = 14, .act = 15, .out = out});
 }

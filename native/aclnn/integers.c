@@ -123,7 +123,7 @@ static tensor of_tokens(asc_run *run, tensor scale) {
 
 /* Positions of arguments, -1 where the operator has none. */
 typedef struct bytes_places {
-    int row_scale, scale, offset, bias, turns, out;
+    int row_scale, scale, offset, shift, bias, turns, out; /* shift: of sums, before scales of rows */
 } bytes_places;
 
 /* With scales for groups along k, operands are floats before they meet. */
@@ -131,14 +131,16 @@ static tensor product_of_groups(asc_run *run, tensor a, tensor b, const bytes_pl
     int64_t k = b.dims[b.rank - 2], n = b.dims[b.rank - 1];
     ASC_STOP_UNLESS(run, a.rank == 2 && b.rank == 2, "scales of groups are for matrices");
     b = asc_cast(run, b, ASC_FLOAT32);
-    if (asc_given_at(run, at->offset))
+    if (asc_has_at(run, at->offset))
         b = ASC_COMPUTE(run, ASC_FLOAT32, "a - b", b, spread(run, asc_in(run, at->offset), k, n));
-    b = ASC_COMPUTE(run, ASC_FLOAT32, "a * b", b, spread(run, asc_in(run, at->scale), k, n));
-    if (at->row_scale < 0 || !asc_given_at(run, at->row_scale)) return asc_multiply(run, a, b);
+    b = ASC_COMPUTE(run, ASC_FLOAT32, "a * b", b, spread(run, asc_scales_of(run, asc_in(run, at->scale)), k, n));
+    if (!asc_has_at(run, at->row_scale)) return asc_multiply(run, a, b);
     tensor rows = asc_in(run, at->row_scale);
-    if (rows.rank == 2 && rows.dims[1] > 1)
+    if (rows.rank == 2 && rows.dims[1] > 1 && rows.dims[0] == a.dims[0])
         return asc_multiply(run, ASC_COMPUTE(run, ASC_FLOAT32, "a * b", a, spread(run, rows, a.dims[0], k)), b);
-    return ASC_COMPUTE(run, ASC_FLOAT32, "a * b", asc_multiply(run, a, b), of_tokens(run, rows));
+    tensor y = asc_multiply(run, a, b);
+    if (asc_has_at(run, at->shift)) y = ASC_COMPUTE(run, ASC_FLOAT32, "a + b", y, asc_in(run, at->shift));
+    return ASC_COMPUTE(run, ASC_FLOAT32, "a * b", y, of_tokens(run, rows));
 }
 
 static void product_of_bytes(asc_run *run, bytes_places at) {
@@ -147,20 +149,21 @@ static void product_of_bytes(asc_run *run, bytes_places at) {
     if (asc_int(run, at.turns + 1)) b = asc_swap(b, b.rank - 1, b.rank - 2);
     ASC_STOP_UNLESS(run, a.dtype == ASC_INT8 && b.dtype == ASC_INT8, "operands of types that aren't int8 or int4");
     tensor scale = asc_in(run, at.scale);
-    if (asc_given_at(run, at.bias)) bias = asc_in(run, at.bias);
+    if (asc_has_at(run, at.bias)) bias = asc_in(run, at.bias);
     bool first = bias.data && asc_is_integer(bias.dtype); /* it is added to the sums of integers */
     if (scale.rank == 2 && scale.dims[0] > 1) {
         tensor y = product_of_groups(run, a, b, &at);
         asc_put(run, at.out, bias.data ? ASC_COMPUTE(run, ASC_FLOAT32, "a + b", y, bias) : y);
         return;
     }
+    ASC_STOP_UNLESS(run, !asc_has_at(run, at.shift), "a shift of sums is for scales of groups");
     tensor y = asc_exact_product(run, a, b);
     if (first) y = ASC_COMPUTE(run, ASC_FLOAT64, "a + b", y, bias);
     if (asc_in(run, at.out).dtype != ASC_INT32) {
         y = ASC_COMPUTE(run, ASC_FLOAT64, "a * b", y, asc_flat(run, asc_scales_of(run, scale)));
-        if (at.row_scale >= 0 && asc_given_at(run, at.row_scale))
+        if (asc_has_at(run, at.row_scale))
             y = ASC_COMPUTE(run, ASC_FLOAT64, "a * b", y, of_tokens(run, asc_in(run, at.row_scale)));
-        if (asc_given_at(run, at.offset)) y = ASC_COMPUTE(run, ASC_FLOAT64, "a + b", y, asc_in(run, at.offset));
+        if (asc_has_at(run, at.offset)) y = ASC_COMPUTE(run, ASC_FLOAT64, "a + b", y, asc_in(run, at.offset));
         if (bias.data && !first) y = ASC_COMPUTE(run, ASC_FLOAT64, "a + b", y, bias);
     }
     asc_put(run, at.out, asc_in(run, at.out).dtype == ASC_INT8 ? asc_quantised(run, y, 127) : y);
@@ -168,18 +171,20 @@ static void product_of_bytes(asc_run *run, bytes_places at) {
 
 /* x1, x2, scale, offset, bias, whether they lie transposed, out. */
 void asc_op_product_of_bytes(asc_run *run) {
-    product_of_bytes(run, (bytes_places){.row_scale = -1, .scale = 2, .offset = 3, .bias = 4, .turns = 5, .out = 7});
+    product_of_bytes(
+        run, (bytes_places){.row_scale = -1, .shift = -1, .scale = 2, .offset = 3, .bias = 4, .turns = 5, .out = 7});
 }
 
 /* x1, x2, scale, offset, scale of rows, bias, whether they lie transposed, out. */
 void asc_op_product_of_scaled_rows(asc_run *run) {
-    product_of_bytes(run, (bytes_places){.row_scale = 4, .scale = 2, .offset = 3, .bias = 5, .turns = 6, .out = 8});
+    product_of_bytes(
+        run, (bytes_places){.row_scale = 4, .shift = -1, .scale = 2, .offset = 3, .bias = 5, .turns = 6, .out = 8});
 }
 
 /* x1, x2, their scales, that of y, three offsets, bias, whether they lie transposed, size of groups, out. */
 void asc_op_product_of_scaled_both(asc_run *run) {
-    for (int i = 4; i <= 7; i++)
-        ASC_STOP_UNLESS(run, i == 6 || !asc_given_at(run, i), "a product of bytes with %s isn't there",
-                        asc_run_row(run)->names[i]);
-    product_of_bytes(run, (bytes_places){.row_scale = 2, .scale = 3, .offset = 6, .bias = 8, .turns = 9, .out = 12});
+    for (int i = 4; i <= 5; i++)
+        ASC_STOP_UNLESS(run, !asc_has_at(run, i), "a product of bytes with %s isn't there", asc_run_row(run)->names[i]);
+    product_of_bytes(
+        run, (bytes_places){.row_scale = 2, .scale = 3, .offset = 6, .shift = 7, .bias = 8, .turns = 9, .out = 12});
 }

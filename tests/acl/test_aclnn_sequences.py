@@ -1,5 +1,5 @@
-"""Attention of inference over sequences of lengths of their own, against its definition in float64: behind each other,
-in blocks that a table names, with keys of integers, with parts that rotate, and with sinks."""
+"""Attention of inference over sequences of lengths of their own, against its definition in float64:
+behind each other, in blocks that a table names, with keys of integers, parts that rotate, and sinks."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def hides(mode: int, queries: int, keys: int, before: int = FAR, behind: int = F
     i, j = np.arange(queries)[:, None], np.arange(keys)
     shift = keys - queries
     bands = {0: (), 2: (j > i,), 3: (j > i + shift,), 4: (j > i + shift + behind, j < i + shift - before)}
-    made: Array = np.logical_or.reduce(np.broadcast_arrays(np.zeros((queries, keys), bool), *bands[mode]))
+    none = np.zeros((queries, keys), bool)
+    made: Array = np.logical_or.reduce(np.broadcast_arrays(none, *bands[mode]))
     return made
 
 
@@ -56,8 +57,10 @@ class Call:
     given: dict[str, Any] = field(default_factory=dict)
 
     def make(self, device: Device, version: int = 4, lse: View | None = None) -> None:
-        names = "pse mask lengths key_lengths 7 8 9 quant quant_offset scale offset table query_padding key_padding"
-        names += " key_scale key_offset value_scale value_offset prefix value_prefix prefix_length"
+        names = "pse mask lengths key_lengths 7 8 9 quant quant_offset scale offset table query_padding"
+        names += (
+            " key_padding key_scale key_offset value_scale value_offset prefix value_prefix prefix_length"
+        )
         names += " query_rope key_rope 26 query_scale sink" + (" start key_start" if version == 5 else "")
         given = [self.given.get(name) for name in names.split()]
         numbers = [HEADS, SCALE, self.given.get("before", FAR), self.given.get("behind", FAR), self.layout]
@@ -225,8 +228,9 @@ def test_keys_and_values_of_integers(device: Device) -> None:
 
     per_column = [np.ascontiguousarray(t[0][None]) for t in columns]
     shifts = [np.round(t * 64) for t in per_column]
-    run({"key_scale": whole(per_column[0]), "key_offset": whole(shifts[0]), "value_scale": whole(per_column[1]),
-         "value_offset": whole(shifts[1])}, per_column, shifts)  # fmt: skip
+    named: dict[str, Any] = {"key_scale": whole(per_column[0]), "key_offset": whole(shifts[0])}
+    named |= {"value_scale": whole(per_column[1]), "value_offset": whole(shifts[1])}
+    run(named, per_column, shifts)
     pair = np.stack([t[0] for t in per_column])
     run({"scale": whole(pair), "offset": whole(np.round(pair * 64))}, per_column, shifts)
     tokens = [t.reshape(1, 2, 7) for t in of_keys]
@@ -266,7 +270,7 @@ def test_lengths_at_the_right_lists_of_keys_and_results_of_integers(device: Devi
 
 
 def test_what_does_not_fit_is_said(device: Device) -> None:
-    q, k, v = sequences()
+    q, k, _ = sequences()
     query, key = whole(together(q, "TND")), whole(together(k, "TND"))
     out = whole(np.zeros((9, HEADS, WIDTH), np.float32))
     ends = {"lengths": (3, 4, 9), "key_lengths": (7, 11, 21)}
