@@ -75,7 +75,9 @@ void asc_op_product(asc_run *run) {
 
 /* beta self + alpha product; `out` is where it goes. */
 static void add(asc_run *run, tensor product, int beta, int alpha, int out) {
-    tensor self = asc_in(run, 0), made = asc_like(run, product, product.dtype);
+    tensor self = asc_in(run, 0), made = asc_like(run, product, asc_promote(self.dtype, product.dtype));
+    if (asc_is_float(made.dtype) && made.dtype != ASC_FLOAT64) made.dtype = ASC_FLOAT32;
+    made = asc_like(run, product, made.dtype);
     asc_name names[] = {{.name = "a", .tensor = &self},
                         {.name = "b", .tensor = &product},
                         {.name = "p", .number = asc_arg(run, beta)->numbers[0]},
