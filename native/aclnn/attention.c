@@ -68,8 +68,7 @@ tensor asc_attention_for_all_heads(asc_run *run, tensor t, int64_t heads) {
     return asc_reshape(run, all, 4, (int64_t[]){dims[0], heads, dims[3], dims[4]});
 }
 
-/* The gradient of heads that several queries share. */
-static tensor for_own_heads(asc_run *run, tensor g, int64_t own) {
+tensor asc_attention_for_own_heads(asc_run *run, tensor g, int64_t own) {
     if (g.dims[1] == own) return g;
     g = asc_reshape(run, g, 5, (int64_t[]){g.dims[0], own, g.dims[1] / own, g.dims[2], g.dims[3]});
     return asc_reshape(run, asc_reduce_axes(run, ASC_REDUCE_SUM, g, 1, (int64_t[]){2}), 4,
@@ -109,6 +108,12 @@ asc_attention_rows asc_attention_rows_of(asc_run *run, tensor scores) {
 
 tensor asc_attention_weights(asc_run *run, const asc_attention_rows *rows) {
     return ASC_COMPUTE(run, ASC_FLOAT32, "b == 0 ? 0 : a / b", rows->exponents, rows->sum);
+}
+
+tensor asc_attention_backward(asc_run *run, tensor weights, tensor by_weights, tensor dy, tensor y) {
+    int64_t last = y.rank - 1;
+    tensor dot = asc_reduce_axes(run, ASC_REDUCE_SUM, ASC_COMPUTE(run, ASC_FLOAT32, "a * b", dy, y), 1, &last);
+    return ASC_COMPUTE(run, ASC_FLOAT32, "a * (b - c)", weights, by_weights, dot);
 }
 
 static tensor scores(asc_run *run, const problem *p, tensor q, tensor k) {
@@ -157,7 +162,7 @@ void asc_op_attention(asc_run *run) {
  * keep, preTokens, nextTokens, heads, layout, innerPrecise, sparseMode, dq, dk, dv, dpse. */
 void asc_op_attention_backward(asc_run *run) {
     problem p = problem_of(run, 4, 13);
-    int64_t width = width_of(&p, asc_in(run, 0)), value_width = width, last = 3;
+    int64_t width = width_of(&p, asc_in(run, 0)), value_width = width;
     if (asc_in(run, 2).rank == 4) value_width = asc_in(run, 2).dims[3];
     tensor keys = as_heads(run, &p, asc_in(run, 1), width), values = as_heads(run, &p, asc_in(run, 2), value_width);
     tensor q = asc_cast(run, as_heads(run, &p, asc_in(run, 0), width), ASC_FLOAT32);
@@ -170,13 +175,13 @@ void asc_op_attention_backward(asc_run *run) {
         ASC_COMPUTE(run, ASC_FLOAT32, "a == 0 - inf || c == 0 ? 0 : exp(a - b) / c", scores(run, &p, q, k), top, sum);
     tensor dv = asc_multiply(run, asc_swap(dropped(run, &p, weights), 2, 3), dy);
     tensor dp = dropped(run, &p, asc_multiply(run, dy, asc_swap(v, 2, 3)));
-    tensor dot = asc_reduce_axes(run, ASC_REDUCE_SUM, ASC_COMPUTE(run, ASC_FLOAT32, "a * b", dy, y), 1, &last);
-    tensor ds = ASC_COMPUTE(run, ASC_FLOAT32, "a * (b - c)", weights, dp, dot);
+    tensor ds = asc_attention_backward(run, weights, dp, dy, y);
     tensor dq = ASC_COMPUTE_WITH(run, ASC_FLOAT32, "a * p", p.a.scale, asc_multiply(run, ds, k));
     tensor dk = ASC_COMPUTE_WITH(run, ASC_FLOAT32, "a * p", p.a.scale, asc_multiply(run, asc_swap(ds, 2, 3), q));
     asc_store(run, as_heads(run, &p, asc_in(run, 21), width), dq);
-    asc_store(run, as_heads(run, &p, asc_in(run, 22), width), for_own_heads(run, dk, keys.dims[1]));
-    asc_store(run, as_heads(run, &p, asc_in(run, 23), value_width), for_own_heads(run, dv, values.dims[1]));
+    asc_store(run, as_heads(run, &p, asc_in(run, 22), width), asc_attention_for_own_heads(run, dk, keys.dims[1]));
+    asc_store(run, as_heads(run, &p, asc_in(run, 23), value_width),
+              asc_attention_for_own_heads(run, dv, values.dims[1]));
     if (asc_given_at(run, 24) && asc_given_at(run, 4) && asc_elements(asc_in(run, 24)))
         asc_put(run, 24, asc_sum_to(run, ds, asc_in(run, 24)));
 }

@@ -292,3 +292,48 @@ def test_what_does_not_fit_is_said(device: Device) -> None:
     table[1, 0] = 99
     with pytest.raises(Failed, match="block 99 of"):
         Call(query, [whole(cache)], [whole(cache)], "TND", out, paged | {"table": whole(table)}).make(device)
+
+
+@pytest.mark.parametrize("dtype", list(BOUNDS))
+def test_sequences_of_training_and_their_gradients(device: Device, dtype: str) -> None:
+    """Gradients against differences of the definition's values: dy . y moves by them."""
+    q, k, v = sequences(dtype)
+    dy = [some(HEADS, n, WIDTH, dtype=dtype, seed=70 + n) for n in QUERIES]
+    ends, key_ends = tuple(np.cumsum(QUERIES).tolist()), tuple(np.cumsum(KEYS).tolist())
+    mask = np.random.default_rng(3).random((8, 12)) > 0.7
+    mask[:, 0] = False
+    packed = [whole(together(t, "TND")) for t in (q, k, v, dy)]
+    for mode, given in ((0, whole(mask)), (3, whole(np.triu(np.ones((2048, 2048), bool), 1)))):
+        tops, sums = (whole(np.zeros((9, HEADS, 8), np.float32)) for _ in range(2))
+        out = whole(np.zeros((9, HEADS, WIDTH), DTYPES[dtype]))
+        numbers = [SCALE, 1.0, FAR, FAR, HEADS, "TND", 0, mode]
+        lists = [None, None, None, given, None, ends, key_ends]
+        device.call("FlashAttentionVarLenScore", *packed[:3], *lists, *numbers, tops, sums, None, out)
+        hidden = [mask[:m, :n] if mode == 0 else hides(3, m, n) for m, n in zip(QUERIES, KEYS, strict=True)]
+        parts = list(zip(q, k, v, hidden, strict=True))
+        close(out.after(), together([attended(*t, 0, -np.inf)[0] for t in parts], "TND"), dtype)
+        made = [whole(np.zeros_like(t.whole)) for t in packed[:3]]
+        states = [whole(t.after()) for t in (tops, sums)]
+        behind = [*states, None, whole(out.after()), None, ends, key_ends, *numbers, *made, None]
+        device.call("FlashAttentionUnpaddingScoreGrad", *packed, *lists[:4], *behind)
+        rng = np.random.default_rng(8)
+        for which, grads in enumerate(made):
+            expected, found = 0.0, 0.0
+            for b, part in enumerate(parts):
+                step = rng.normal(size=part[which].shape)
+                values = []
+                for way in (1e-6, -1e-6):
+                    moved = [np.asarray(t, np.float64) for t in part[:3]]
+                    moved[which] = moved[which] + way * step
+                    values.append((attended(*moved, part[3], 0, -np.inf)[0] * dy[b].astype(np.float64)).sum())
+                expected += (values[0] - values[1]) / 2e-6
+                start, end = ([0, *(key_ends if which else ends)])[b : b + 2]
+                found += (grads.after()[start:end].astype(np.float64).swapaxes(0, 1) * step).sum()
+            assert found == pytest.approx(expected, rel=20 * BOUNDS[dtype], abs=20 * BOUNDS[dtype])
+    operands = [*packed[:3], *lists]
+    operands[8] = (3, 4, 10)
+    with pytest.raises(Failed, match="sequence 2 has positions 4 to 10 of 9"):
+        device.call("FlashAttentionVarLenScore", *operands, *numbers, tops, sums, None, out)
+    numbers[5] = "BSND"
+    with pytest.raises(Failed, match=r"have the layout TND, not \[BSND\]"):
+        device.call("FlashAttentionVarLenScore", *packed[:3], *lists, *numbers, tops, sums, None, out)
