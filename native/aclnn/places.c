@@ -88,3 +88,18 @@ void asc_op_fill_diagonal(asc_run *run) {
                                &(tensor){.dtype = ASC_FLOAT64}));
     }
 }
+
+/* repeats, size, out: each place as often as it is repeated. */
+void asc_op_repeated_places(asc_run *run) {
+    tensor repeats = asc_of(run, 0, ASC_INT64), to = asc_in(run, 2);
+    int64_t n = asc_elements(to), at = 0;
+    tensor made = asc_new(run, ASC_INT64, 1, &n);
+    for (int64_t i = 0; i < asc_elements(repeats); i++) {
+        int64_t often = ((const int64_t *)repeats.data)[i];
+        ASC_STOP_UNLESS(run, often >= 0 && at + often <= n, "%lld repeats don't fill %lld places",
+                        (long long)(at + often), (long long)n);
+        for (int64_t k = 0; k < often; k++) ((int64_t *)made.data)[at++] = i;
+    }
+    ASC_STOP_UNLESS(run, at == n, "%lld repeats don't fill %lld places", (long long)at, (long long)n);
+    asc_put(run, 2, made);
+}

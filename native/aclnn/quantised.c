@@ -304,6 +304,14 @@ void asc_op_gate_quantise(asc_run *run) {
     quantise_gate(run, gated(run, asc_f32(run, 0), asc_int(run, 4)), 1, 2, 3, false, is_static(run, 5, false), 6);
 }
 
+/* The same, with lengths of groups (1) or their ends (0), and a type, which y has. */
+void asc_op_gate_quantise_either(asc_run *run) {
+    int64_t kind = asc_int(run, 6);
+    ASC_STOP_UNLESS(run, kind == 0 || kind == 1, "groupListType %lld is none of 0, 1", (long long)kind);
+    tensor y = gated(run, asc_f32(run, 0), asc_int(run, 4));
+    quantise_gate(run, y, 1, 2, 3, kind == 1, is_static(run, 5, false), 8);
+}
+
 /* x, scale of columns, of rows, bias, scales of the result, offsets, lengths of groups, whether the left half is
  * activated, mode, y, scales. */
 void asc_op_dequantise_gate_quantise(asc_run *run) {

@@ -312,3 +312,35 @@ def test_tokens_into_caches_and_from_them(device: Device, dtype: str, parts: boo
     rest[3] = "Other"
     with pytest.raises(Failed, match=r"cacheMode \[Other\] is none of"):
         device.call("ScatterPaKvCache", whole(keys), views_of[0], whole(slots), None, None, *rest)
+
+
+@pytest.mark.parametrize("small", [False, True])
+@pytest.mark.parametrize("mode", ["Norm", "PA", "PA_BNSD"])
+def test_latent_parts_and_what_rotates_into_their_caches(device: Device, mode: str, small: bool) -> None:
+    kv, gamma, cos, sin = some(2, 1, 3, 20), some(12, seed=1), *(some(2, 1, 3, 8, seed=s) for s in (2, 3))
+    latent = kv[..., :12].astype(np.float64)
+    latent = latent / np.sqrt((latent**2).mean(-1, keepdims=True) + 1e-3) * gamma
+    halves = np.concatenate([kv[..., 12::2], kv[..., 13::2]], -1).astype(np.float64)
+    turned = halves * cos + np.concatenate([-halves[..., 4:], halves[..., :4]], -1) * sin
+    index = np.array([[3, 0, 1], [2, 4, -1]]) if mode == "Norm" else np.array([7, 0, 5, -1, 9, 2])
+    scales = [whole(np.full(n, 20, np.float32)) for n in (8, 12)] if small else [None, None]
+    offsets = [whole(np.full(n, 3, np.float32)) for n in (8, 12)] if small else [None, None]
+    dtype, shape = (np.int8 if small else np.float32), ((2, 1, 5) if mode == "Norm" else (3, 4, 1))
+    caches = [whole(np.zeros((*shape, n), dtype)) for n in (8, 12)]
+    wanted = [np.zeros((*shape, n)) for n in (8, 12)]
+    for cache, rows in zip(wanted, (turned, latent), strict=True):
+        values = np.clip(np.round(rows * 20 + 3), -128, 127) if small else rows
+        for i, at in enumerate(index.reshape(-1)):
+            if at >= 0 and mode == "Norm":
+                cache[i // 3, 0, at] = values[i // 3, 0, i % 3]
+            elif at >= 0:
+                cache[at // 4, at % 4, 0] = values[i // 3, 0, i % 3]
+    rope, kept = out(2, 1, 3, 8), out(2, 1, 3, 12)
+    operands = [*map(whole, (kv, gamma, cos, sin, index)), *caches, *scales, *offsets, 1e-3]
+    device.call("KvRmsNormRopeCache", *operands, mode, True, rope, kept)
+    close(rope, turned)
+    close(kept, latent)
+    for view, cache in zip(caches, wanted, strict=True):
+        np.testing.assert_allclose(view.after(), cache, atol=1 if small else 1e-5)
+    with pytest.raises(Failed, match=r"cacheMode \[PA_BLK_NZ\] is none of Norm, PA, PA_BNSD"):
+        device.call("KvRmsNormRopeCache", *operands, "PA_BLK_NZ", False, None, None)

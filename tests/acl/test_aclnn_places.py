@@ -212,3 +212,57 @@ def test_sums_with_outer_products_keep_the_type_of_the_sum(device: Device, of_ve
     a, u, v = some(3, 4), (some(3) * 5).astype(of_vectors), (some(4, seed=2) * 5).astype(of_vectors)
     device.call("Addr", whole(a), whole(u), whole(v), Scalar(1), Scalar(2), out := empty(3, 4))
     np.testing.assert_allclose(out.after(), a + 2 * np.outer(u.astype(np.float64), v), rtol=1e-5)
+
+
+@pytest.mark.parametrize("size", [(2, 3, 4, 5), (1, 2, 3, 1, 4)])
+@pytest.mark.parametrize("corners", [True, False])
+def test_grids_of_affine_maps(device: Device, corners: bool, size: tuple[int, ...]) -> None:
+    n = len(size) - 2
+    theta, out = some(size[0], n, n + 1), empty(size[0], *size[2:], n)
+    device.call("AffineGrid", whole(theta), size, corners, out)
+    axes = [
+        (np.linspace(-1, 1, s) if s > 1 else np.zeros(1)) if corners else (2 * np.arange(s) + 1) / s - 1
+        for s in size[2:]
+    ]
+    at = np.stack([*np.meshgrid(*axes, indexing="ij")[::-1], np.ones(size[2:])], -1)
+    np.testing.assert_allclose(out.after(), np.einsum("...k,bnk->b...n", at, theta), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("pairs", [True, False])
+def test_gates_that_are_clipped(device: Device, pairs: bool) -> None:
+    x, lengths = some(6, 2, 8) * 3, np.array([2, 3])
+    a, b = (x[..., ::2], x[..., 1::2]) if pairs else (x[..., :4], x[..., 4:])
+    a, b = np.minimum(a, 2).astype(np.float64), np.clip(b, -2, 2)
+    wanted = a / (1 + np.exp(-1.7 * a)) * (b + 0.5)
+    for given in views(x):
+        device.call("ClippedSwiglu", given, None, -1, 1.7, 2.0, 0.5, pairs, out := empty(6, 2, 4))
+        np.testing.assert_allclose(out.after(), wanted, rtol=1e-5, atol=1e-5)
+    x2 = np.ascontiguousarray(x[:, 0])
+    device.call("ClippedSwiglu", whole(x2), whole(lengths), 1, 1.7, 2.0, 0.5, pairs, out := empty(6, 4))
+    wanted[5:] = 0
+    np.testing.assert_allclose(out.after(), wanted[:, 0], rtol=1e-5, atol=1e-5)
+
+
+def test_what_is_among_others_and_repeated_places(device: Device) -> None:
+    for value, invert in ((3, False), (3, True), (9, False)):
+        out = empty(dtype=np.bool_)
+        device.call("IsInScalarTensor", Scalar(value), whole(np.arange(6).reshape(2, 3)), False, invert, out)
+        assert bool(out.after()) == ((value < 6) != invert)
+    repeats = np.array([2, 0, 3], np.int32)
+    device.call("RepeatInterleaveTensor", whole(repeats), 5, out := empty(5, dtype=np.int64))
+    np.testing.assert_array_equal(out.after(), [0, 0, 2, 2, 2])
+    with pytest.raises(Failed, match="5 repeats don't fill 6 places"):
+        device.call("RepeatInterleaveTensor", whole(repeats), 6, empty(6, dtype=np.int64))
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_products_of_batches_that_lie_inside(device: Device, parts: int) -> None:
+    x, w = some(5, 4, 3), some(4, 3, 6, seed=1)
+    y = np.einsum("mbk,bkn->mbn", x.astype(np.float64), w)
+    if parts > 1:
+        y = y.reshape(5, parts, -1).swapaxes(0, 1)
+    operands = [whole(x), whole(w), None, None, (1, 0, 2), (0, 1, 2), (1, 0, 2), 0, parts]
+    device.call("TransposeBatchMatMul", *operands, out := empty(*y.shape))
+    np.testing.assert_allclose(out.after(), y, rtol=1e-5, atol=1e-5)
+    with pytest.raises(Failed, match="24 columns are not 7 parts"):
+        device.call("TransposeBatchMatMul", *operands[:-1], 7, out)

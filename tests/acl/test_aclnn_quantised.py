@@ -180,6 +180,10 @@ def test_norms_and_gates_that_end_in_integers(device: Device, dtype: str) -> Non
     each = np.abs(rows).max(-1, keepdims=True) / 127
     np.testing.assert_allclose(scale.after().reshape(-1, 1), each, rtol=1e-4)
     whole_numbers(made[0].after().reshape(15, 4), rows / each)
+    lengths = np.array([6, 9], np.int32)
+    operands = [whole(a), whole(smooth), None, whole(lengths), True, "dynamic", 1, 2]
+    device.call("SwiGluQuantV2", *operands, again := empty(3, 5, 4, dtype=np.int8), empty(3, 5))
+    np.testing.assert_array_equal(again.after(), made[0].after())
     sums, weights, tokens, shift = (
         np.random.default_rng(8).integers(-500, 500, (15, 8)).astype(np.int32),
         some(1, 8, seed=9),

@@ -3,6 +3,7 @@ behind each other, in blocks that a table names, with keys of integers, parts th
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -267,6 +268,14 @@ def test_lengths_at_the_right_lists_of_keys_and_results_of_integers(device: Devi
     rows = attended(q[0, :, :4], k[0], v[0], np.False_, np.float64(0), np.float64(-np.inf))[0]
     close(old.after()[0, :, :4], rows)
     assert not old.after()[0, :, 4:].any()
+
+
+@pytest.mark.parametrize("version", ["V3", "V4", "V5"])
+def test_the_most_memory_is_asked_for_with_the_same_arguments(device: Device, version: str) -> None:
+    nothing = [ctypes.c_void_p()] * 52
+    assert (
+        getattr(device.acl, f"aclnnFusedInferAttentionScore{version}GetMaxWorkspaceSize")(*nothing) == 161001
+    )
 
 
 def test_what_does_not_fit_is_said(device: Device) -> None:
