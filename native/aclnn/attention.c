@@ -126,15 +126,18 @@ static tensor scores(asc_run *run, const problem *p, tensor q, tensor k) {
     return asc_attention_scores(run, &p->a, q, k, shift, mask);
 }
 
-/* What dropping leaves of t: bits of the drop mask say which. */
-static tensor dropped(asc_run *run, const problem *p, tensor t) {
-    if (!asc_given_at(run, p->drop) || p->keep >= 1) return t;
-    tensor mask = asc_in(run, p->drop), keep = asc_like(run, t, ASC_BOOL);
+tensor asc_attention_dropped(asc_run *run, int mask_at, double keep_share, int64_t first, tensor t) {
+    if (!asc_has_at(run, mask_at) || keep_share >= 1) return t;
+    tensor mask = asc_in(run, mask_at), keep = asc_like(run, t, ASC_BOOL);
     int64_t bits = asc_elements(mask) * (int64_t)asc_dtype_bytes(mask.dtype) * 8;
-    ASC_STOP_UNLESS(run, bits >= asc_elements(t), "the drop mask has no bit for each score");
-    for (int64_t i = 0; i < asc_elements(t); i++)
-        ((uint8_t *)keep.data)[i] = ((const uint8_t *)mask.data)[i / 8] >> i % 8 & 1;
-    return ASC_COMPUTE_WITH(run, ASC_FLOAT32, "b ? a / p : 0", p->keep, t, keep);
+    ASC_STOP_UNLESS(run, bits >= first + asc_elements(t), "the drop mask has no bit for each score");
+    for (int64_t i = 0, at = first; i < asc_elements(t); i++, at++)
+        ((uint8_t *)keep.data)[i] = ((const uint8_t *)mask.data)[at / 8] >> at % 8 & 1;
+    return ASC_COMPUTE_WITH(run, ASC_FLOAT32, "b ? a / p : 0", keep_share, t, keep);
+}
+
+static tensor dropped(asc_run *run, const problem *p, tensor t) {
+    return asc_attention_dropped(run, p->drop, p->keep, 0, t);
 }
 
 /* A value for each row in each place of the last axis of an output. */

@@ -23,6 +23,8 @@ typedef struct asc_attention_rows {
 } asc_attention_rows;
 asc_attention_rows asc_attention_rows_of(asc_run *run, tensor scores);
 tensor asc_attention_weights(asc_run *run, const asc_attention_rows *rows);
+/* What dropping leaves of t: bits of the mask, from the place `first` on, say which. An absent mask leaves all. */
+tensor asc_attention_dropped(asc_run *run, int mask_at, double keep_share, int64_t first, tensor t);
 /* The gradient of scores, from that of weights, `by_weights`, and y, whose gradient is dy. */
 tensor asc_attention_backward(asc_run *run, tensor weights, tensor by_weights, tensor dy, tensor y);
 

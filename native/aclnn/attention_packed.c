@@ -7,8 +7,9 @@
  * pre and next tokens, heads, layout, inner precision, sparse mode. */
 typedef struct packed {
     asc_attention a;
-    int mask, lengths;
-    int64_t count;
+    int drop, mask, lengths;
+    double keep;
+    int64_t count, bit; /* of the drop mask, where a sequence's scores begin */
 } packed;
 
 static packed packed_of(asc_run *run, int shift, int lengths, int tail) {
@@ -17,7 +18,9 @@ static packed packed_of(asc_run *run, int shift, int lengths, int tail) {
                       .before = asc_int(run, tail + 2),
                       .behind = asc_int(run, tail + 3),
                       .scale = asc_float(run, tail)},
+                .drop = shift + 1,
                 .mask = shift + 3,
+                .keep = asc_float(run, tail + 1),
                 .lengths = lengths,
                 .count = asc_arg(run, lengths)->count};
     const char *layout = asc_arg(run, tail + 5)->text;
@@ -25,8 +28,6 @@ static packed packed_of(asc_run *run, int shift, int lengths, int tail) {
                     "sequences behind each other have the layout TND, not [%s]", layout ? layout : "");
     ASC_STOP_UNLESS(run, !asc_has_at(run, shift), "%s for sequences behind each other isn't there",
                     asc_run_row(run)->names[shift]);
-    ASC_STOP_UNLESS(run, !asc_has_at(run, shift + 1) || asc_float(run, tail + 1) >= 1,
-                    "dropping of sequences behind each other isn't there");
     ASC_STOP_UNLESS(run, p.count > 0 && asc_arg(run, lengths + 1)->count == p.count,
                     "%lld ends of queries, and %d of keys", (long long)p.count, asc_arg(run, lengths + 1)->count);
     return p;
@@ -51,6 +52,11 @@ static tensor for_heads(asc_run *run, const packed *p, int i, int64_t b) {
     return asc_attention_for_all_heads(run, sequence(run, p, i, b, true), p->a.heads);
 }
 
+/* What dropping leaves of a sequence's weights, or of their gradient. */
+static tensor dropped(asc_run *run, const packed *p, tensor t) {
+    return asc_attention_dropped(run, p->drop, p->keep, p->bit, t);
+}
+
 /* A mask is for the longest sequence: of the others its first rows and columns count. */
 static tensor scores(asc_run *run, const packed *p, tensor q, tensor k) {
     tensor mask = {0};
@@ -65,17 +71,19 @@ static tensor scores(asc_run *run, const packed *p, tensor q, tensor k) {
 }
 
 /* query, key, value, shift, dropMask, paddingMask, mask, prefix, ends of queries, of keys, scale, keep, preTokens,
- * nextTokens, heads, layout, innerPrecise, sparseMode, softmaxMax, softmaxSum, softmaxOut, attention. */
-void asc_op_attention_packed(asc_run *run) {
+ * nextTokens, heads, layout, innerPrecise, sparseMode, perhaps a layout of states, and from `out` on softmaxMax,
+ * softmaxSum, softmaxOut, attention. States have the layout of queries. */
+void asc_op_attention_packed(asc_run *run, int out_at) {
     packed p = packed_of(run, 3, 8, 10);
     for (int64_t b = 0; b < p.count; b++) {
         tensor q = floats(run, &p, 0, b), k = for_heads(run, &p, 1, b), v = for_heads(run, &p, 2, b);
-        tensor out = sequence(run, &p, 21, b, false);
+        tensor out = sequence(run, &p, out_at + 3, b, false);
         if (!asc_elements(out)) continue;
         asc_attention_rows rows = asc_attention_rows_of(run, scores(run, &p, q, k));
-        asc_store(run, out, asc_multiply(run, asc_attention_weights(run, &rows), v));
-        if (asc_has_at(run, 18)) asc_store(run, sequence(run, &p, 18, b, false), rows.top);
-        if (asc_has_at(run, 19)) asc_store(run, sequence(run, &p, 19, b, false), rows.sum);
+        asc_store(run, out, asc_multiply(run, dropped(run, &p, asc_attention_weights(run, &rows)), v));
+        if (asc_has_at(run, out_at)) asc_store(run, sequence(run, &p, out_at, b, false), rows.top);
+        if (asc_has_at(run, out_at + 1)) asc_store(run, sequence(run, &p, out_at + 1, b, false), rows.sum);
+        p.bit += asc_elements(rows.exponents);
     }
 }
 
@@ -97,11 +105,13 @@ void asc_op_attention_packed_backward(asc_run *run) {
         }
         tensor weights = ASC_COMPUTE(run, ASC_FLOAT32, "a == 0 - inf || c == 0 ? 0 : exp(a - b) / c",
                                      scores(run, &p, q, k), top, sum);
-        tensor ds = asc_attention_backward(run, weights, asc_multiply(run, dy, asc_swap(v, 2, 3)), dy, y);
+        tensor ds =
+            asc_attention_backward(run, weights, dropped(run, &p, asc_multiply(run, dy, asc_swap(v, 2, 3))), dy, y);
+        tensor kept = dropped(run, &p, weights);
         ds = ASC_COMPUTE_WITH(run, ASC_FLOAT32, "a * p", p.a.scale, ds);
         asc_store(run, sequence(run, &p, 23, b, false), asc_multiply(run, ds, k));
         asc_store(run, dk, asc_attention_for_own_heads(run, asc_multiply(run, asc_swap(ds, 2, 3), q), dk.dims[1]));
-        asc_store(run, dv,
-                  asc_attention_for_own_heads(run, asc_multiply(run, asc_swap(weights, 2, 3), dy), dv.dims[1]));
+        asc_store(run, dv, asc_attention_for_own_heads(run, asc_multiply(run, asc_swap(kept, 2, 3), dy), dv.dims[1]));
+        p.bit += asc_elements(weights);
     }
 }

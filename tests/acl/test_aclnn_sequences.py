@@ -304,7 +304,8 @@ def test_what_does_not_fit_is_said(device: Device) -> None:
 
 
 @pytest.mark.parametrize("dtype", list(BOUNDS))
-def test_sequences_of_training_and_their_gradients(device: Device, dtype: str) -> None:
+@pytest.mark.parametrize("version", ["", "V4"])
+def test_sequences_of_training_and_their_gradients(device: Device, version: str, dtype: str) -> None:
     """Gradients against differences of the definition's values: dy . y moves by them."""
     q, k, v = sequences(dtype)
     dy = [some(HEADS, n, WIDTH, dtype=dtype, seed=70 + n) for n in QUERIES]
@@ -317,14 +318,16 @@ def test_sequences_of_training_and_their_gradients(device: Device, dtype: str) -
         out = whole(np.zeros((9, HEADS, WIDTH), DTYPES[dtype]))
         numbers = [SCALE, 1.0, FAR, FAR, HEADS, "TND", 0, mode]
         lists = [None, None, None, given, None, ends, key_ends]
-        device.call("FlashAttentionVarLenScore", *packed[:3], *lists, *numbers, tops, sums, None, out)
+        states = ["same_as_input"] if version else []
+        behind = [*numbers, *states, tops, sums, None, out]
+        device.call(f"FlashAttentionVarLenScore{version}", *packed[:3], *lists, *behind)
         hidden = [mask[:m, :n] if mode == 0 else hides(3, m, n) for m, n in zip(QUERIES, KEYS, strict=True)]
         parts = list(zip(q, k, v, hidden, strict=True))
         close(out.after(), together([attended(*t, 0, -np.inf)[0] for t in parts], "TND"), dtype)
         made = [whole(np.zeros_like(t.whole)) for t in packed[:3]]
-        states = [whole(t.after()) for t in (tops, sums)]
-        behind = [*states, None, whole(out.after()), None, ends, key_ends, *numbers, *made, None]
-        device.call("FlashAttentionUnpaddingScoreGrad", *packed, *lists[:4], *behind)
+        kept = [whole(t.after()) for t in (tops, sums)]
+        behind = [*kept, None, whole(out.after()), None, ends, key_ends, *numbers, *made, None, *states]
+        device.call(f"FlashAttentionUnpaddingScoreGrad{version}", *packed, *lists[:4], *behind)
         rng = np.random.default_rng(8)
         for which, grads in enumerate(made):
             expected, found = 0.0, 0.0
@@ -346,3 +349,42 @@ def test_sequences_of_training_and_their_gradients(device: Device, dtype: str) -
     numbers[5] = "BSND"
     with pytest.raises(Failed, match=r"have the layout TND, not \[BSND\]"):
         device.call("FlashAttentionVarLenScore", *packed[:3], *lists, *numbers, tops, sums, None, out)
+
+
+def test_dropping_of_sequences(device: Device) -> None:
+    """Bits lie behind each other, those of a sequence's heads, queries and keys first."""
+    q, k, v = sequences()
+    ends, key_ends = tuple(np.cumsum(QUERIES).tolist()), tuple(np.cumsum(KEYS).tolist())
+    sizes = [HEADS * m * n for m, n in zip(QUERIES, KEYS, strict=True)]
+    bits = np.random.default_rng(1).random(sum(sizes) + 8 - sum(sizes) % 8) > 0.4
+    states = [whole(np.zeros((9, HEADS, 8), np.float32)) for _ in range(2)]
+    packed = [whole(together(t, "TND")) for t in (q, k, v)]
+    out, drop = whole(np.zeros((9, HEADS, WIDTH), np.float32)), whole(np.packbits(bits, bitorder="little"))
+    lists, numbers = (
+        [None, drop, None, None, None, ends, key_ends],
+        [SCALE, 0.6, FAR, FAR, HEADS, "TND", 0, 0],
+    )
+    device.call("FlashAttentionVarLenScore", *packed, *lists, *numbers, *states, None, out)
+    wanted, at = [], 0
+    for a, b, c, size in zip(q, k, v, sizes, strict=True):
+        keys, values = (np.repeat(t.astype(np.float64), 2, 0) for t in (b, c))
+        scores = SCALE * a @ keys.swapaxes(1, 2)
+        e = np.exp(scores - scores.max(-1, keepdims=True))
+        keep = bits[at : at + size].reshape(e.shape) / 0.6
+        wanted.append(e / e.sum(-1, keepdims=True) * keep @ values)
+        at += size
+    close(out.after(), together(wanted, "TND"))
+    made, dy = [whole(np.zeros_like(t.whole)) for t in packed], some(9, HEADS, WIDTH, seed=3)
+    behind = [
+        *(whole(t.after()) for t in states),
+        None,
+        whole(out.after()),
+        *lists[4:],
+        *numbers,
+        *made,
+        None,
+    ]
+    device.call("FlashAttentionUnpaddingScoreGrad", *packed, whole(dy), *lists[:4], *behind)
+    # values are weighed linearly: what goes back to them, times them, is dy . y
+    found = (made[2].after().astype(np.float64) * packed[2].whole).sum()
+    assert found == pytest.approx((dy * together(wanted, "TND")).sum(), rel=1e-4)
