@@ -299,9 +299,16 @@ static void quantise_gate(asc_run *run, tensor y, int smooth, int offset, int gr
     asc_put_quantised(run, out, asc_quantised(run, y, 127));
 }
 
+/* Here a scale is what rows are multiplied with. */
+static void turn_over(asc_run *run, int scale, bool by_scale) {
+    if (by_scale || !asc_given_at(run, scale)) return;
+    asc_put(run, scale, ASC_COMPUTE(run, ASC_FLOAT32, "1 / a", asc_in(run, scale)));
+}
+
 /* x, smooth scales, offsets, ends of groups, whether the left half is activated, mode, y, scales. */
 void asc_op_gate_quantise(asc_run *run) {
     quantise_gate(run, gated(run, asc_f32(run, 0), asc_int(run, 4)), 1, 2, 3, false, is_static(run, 5, false), 6);
+    turn_over(run, 7, is_static(run, 5, false));
 }
 
 /* The same, with lengths of groups (1) or their ends (0), and a type, which y has. */
@@ -310,6 +317,7 @@ void asc_op_gate_quantise_either(asc_run *run) {
     ASC_STOP_UNLESS(run, kind == 0 || kind == 1, "groupListType %lld is none of 0, 1", (long long)kind);
     tensor y = gated(run, asc_f32(run, 0), asc_int(run, 4));
     quantise_gate(run, y, 1, 2, 3, kind == 1, is_static(run, 5, false), 8);
+    turn_over(run, 9, is_static(run, 5, false));
 }
 
 /* x, scale of columns, of rows, bias, scales of the result, offsets, lengths of groups, whether the left half is

@@ -178,7 +178,7 @@ def test_norms_and_gates_that_end_in_integers(device: Device, dtype: str) -> Non
     device.call("SwiGluQuant", whole(a), whole(smooth), None, whole(group), True, "dynamic", made[0], scale)
     rows = gate.reshape(15, 4) * smooth[np.repeat([0, 1], [6, 9])]
     each = np.abs(rows).max(-1, keepdims=True) / 127
-    np.testing.assert_allclose(scale.after().reshape(-1, 1), each, rtol=1e-4)
+    np.testing.assert_allclose(scale.after().reshape(-1, 1), 1 / each, rtol=1e-4)
     whole_numbers(made[0].after().reshape(15, 4), rows / each)
     lengths = np.array([6, 9], np.int32)
     operands = [whole(a), whole(smooth), None, whole(lengths), True, "dynamic", 1, 2]
