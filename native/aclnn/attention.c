@@ -11,7 +11,7 @@
 typedef struct problem {
     asc_attention a;
     char layout[8];
-    double keep;
+    double keep, shift; /* shift: what pse is multiplied with */
     int pse, drop, mask;
 } problem;
 
@@ -23,7 +23,7 @@ static void set_layout(asc_run *run, problem *p, const char *layout) {
 
 /* Of training. `first` is the position of pse; the drop mask, the padding mask and the mask follow. `tail` is that of
  * scale; keep, pre and next tokens, heads, layout, inner precision, sparse mode follow. */
-static problem problem_of(asc_run *run, int first, int tail) {
+static problem problem_of(asc_run *run, int first, int tail, bool typed) {
     problem p = {.a = {.heads = asc_int(run, tail + 4),
                        .mode = asc_int(run, tail + 7),
                        .before = asc_int(run, tail + 2),
@@ -34,6 +34,13 @@ static problem problem_of(asc_run *run, int first, int tail) {
                  .drop = first + 1,
                  .mask = first + 3};
     set_layout(run, &p, asc_arg(run, tail + 5)->text);
+    int64_t kind = typed ? asc_int(run, tail + 8) : 1;
+    ASC_STOP_UNLESS(run, kind == 0 || kind == 1, "pseType %lld is none of 0, 1", (long long)kind);
+    p.shift = kind ? p.a.scale : 1;
+    if (typed)
+        for (int i = tail - 2; i < tail; i++)
+            ASC_STOP_UNLESS(run, !asc_has_at(run, i) || (asc_arg(run, i)->count == 1 && asc_arg(run, i)->ints[0] == 0),
+                            "sequences that begin elsewhere aren't there");
     return p;
 }
 
@@ -118,7 +125,7 @@ tensor asc_attention_backward(asc_run *run, tensor weights, tensor by_weights, t
 
 static tensor scores(asc_run *run, const problem *p, tensor q, tensor k) {
     tensor shift = {0}, mask = {0};
-    if (asc_given_at(run, p->pse)) shift = asc_in(run, p->pse);
+    if (asc_has_at(run, p->pse)) shift = ASC_COMPUTE_WITH(run, ASC_FLOAT32, "a * p", p->shift, asc_in(run, p->pse));
     if (asc_given_at(run, p->mask)) {
         mask = asc_in(run, p->mask);
         if (mask.rank == 3) mask = asc_unsqueeze(mask, 1); /* of a batch's heads */
@@ -146,9 +153,10 @@ static void put_rows(asc_run *run, int i, tensor rows) {
 }
 
 /* query, key, value, pse, dropMask, paddingMask, mask, prefix, scale, keep, preTokens, nextTokens, heads, layout,
- * innerPrecise, sparseMode, softmaxMax, softmaxSum, softmaxOut, attention. */
-void asc_op_attention(asc_run *run) {
-    problem p = problem_of(run, 3, 8);
+ * innerPrecise, sparseMode, softmaxMax, softmaxSum, softmaxOut, attention. In the second form where sequences begin
+ * comes before the scale, and pseType behind the sparse mode. */
+void asc_op_attention(asc_run *run, int tail, int out) {
+    problem p = problem_of(run, 3, tail, tail > 8);
     int64_t width = width_of(&p, asc_in(run, 0)), value_width = width;
     if (asc_in(run, 2).rank == 4) value_width = asc_in(run, 2).dims[3];
     tensor q = asc_cast(run, as_heads(run, &p, asc_in(run, 0), width), ASC_FLOAT32);
@@ -156,15 +164,15 @@ void asc_op_attention(asc_run *run) {
     tensor v = asc_attention_for_all_heads(run, as_heads(run, &p, asc_in(run, 2), value_width), p.a.heads);
     asc_attention_rows rows = asc_attention_rows_of(run, scores(run, &p, q, k));
     tensor weights = dropped(run, &p, asc_attention_weights(run, &rows));
-    asc_store(run, as_heads(run, &p, asc_in(run, 19), value_width), asc_multiply(run, weights, v));
-    put_rows(run, 16, rows.top);
-    put_rows(run, 17, rows.sum);
+    asc_store(run, as_heads(run, &p, asc_in(run, out + 3), value_width), asc_multiply(run, weights, v));
+    put_rows(run, out, rows.top);
+    put_rows(run, out + 1, rows.sum);
 }
 
 /* query, key, value, dy, pse, dropMask, paddingMask, mask, softmaxMax, softmaxSum, softmaxIn, attention, prefix, scale,
  * keep, preTokens, nextTokens, heads, layout, innerPrecise, sparseMode, dq, dk, dv, dpse. */
-void asc_op_attention_backward(asc_run *run) {
-    problem p = problem_of(run, 4, 13);
+void asc_op_attention_backward(asc_run *run, int tail, int out) {
+    problem p = problem_of(run, 4, tail, tail > 13);
     int64_t width = width_of(&p, asc_in(run, 0)), value_width = width;
     if (asc_in(run, 2).rank == 4) value_width = asc_in(run, 2).dims[3];
     tensor keys = as_heads(run, &p, asc_in(run, 1), width), values = as_heads(run, &p, asc_in(run, 2), value_width);
@@ -181,10 +189,11 @@ void asc_op_attention_backward(asc_run *run) {
     tensor ds = asc_attention_backward(run, weights, dp, dy, y);
     tensor dq = ASC_COMPUTE_WITH(run, ASC_FLOAT32, "a * p", p.a.scale, asc_multiply(run, ds, k));
     tensor dk = ASC_COMPUTE_WITH(run, ASC_FLOAT32, "a * p", p.a.scale, asc_multiply(run, asc_swap(ds, 2, 3), q));
-    asc_store(run, as_heads(run, &p, asc_in(run, 21), width), dq);
-    asc_store(run, as_heads(run, &p, asc_in(run, 22), width), asc_attention_for_own_heads(run, dk, keys.dims[1]));
-    asc_store(run, as_heads(run, &p, asc_in(run, 23), value_width),
+    asc_store(run, as_heads(run, &p, asc_in(run, out), width), dq);
+    asc_store(run, as_heads(run, &p, asc_in(run, out + 1), width), asc_attention_for_own_heads(run, dk, keys.dims[1]));
+    asc_store(run, as_heads(run, &p, asc_in(run, out + 2), value_width),
               asc_attention_for_own_heads(run, dv, values.dims[1]));
-    if (asc_given_at(run, 24) && asc_given_at(run, 4) && asc_elements(asc_in(run, 24)))
-        asc_put(run, 24, asc_sum_to(run, ds, asc_in(run, 24)));
+    if (asc_has_at(run, out + 3) && asc_has_at(run, 4))
+        asc_put(run, out + 3,
+                ASC_COMPUTE_WITH(run, ASC_FLOAT32, "a * p", p.shift, asc_sum_to(run, ds, asc_in(run, out + 3))));
 }

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .operators import DTYPES, Device, Failed, View, whole
+from .operators import DTYPES, Device, Failed, View, empty, whole
 
 Array = np.ndarray[Any, Any]
 FAR = 2**31 - 1
@@ -388,3 +388,36 @@ def test_dropping_of_sequences(device: Device) -> None:
     # values are weighed linearly: what goes back to them, times them, is dy . y
     found = (made[2].after().astype(np.float64) * packed[2].whole).sum()
     assert found == pytest.approx((dy * together(wanted, "TND")).sum(), rel=1e-4)
+
+
+@pytest.mark.parametrize("kind", [None, 1, 0])
+def test_what_is_added_to_scores_of_training(device: Device, kind: int | None) -> None:
+    """Before they are scaled, but for the kind 0; its gradient against differences."""
+    q, k, v, dy = (
+        some(2, HEADS, 4, WIDTH),
+        *(some(2, KEY_HEADS, 5, WIDTH, seed=s) for s in (1, 2)),
+        some(2, HEADS, 4, WIDTH, seed=3),
+    )
+    shift, times = some(1, HEADS, 4, 5, seed=4), 1 if kind == 0 else SCALE
+
+    def values(moved: Array) -> Array:
+        none = np.zeros((4, 5), bool)
+        parts = [attended(*t, none, times * moved[0], -np.inf)[0] for t in zip(q, k, v, strict=True)]
+        return np.stack(parts)
+
+    states, out = [whole(np.zeros((2, HEADS, 4, 8), np.float32)) for _ in range(2)], whole(np.zeros_like(q))
+    more = [] if kind is None else [None, None]
+    numbers = [*more, SCALE, 1.0, FAR, FAR, HEADS, "BNSD", 0, 0, *([] if kind is None else [kind])]
+    packed, lists, name = (
+        [whole(t) for t in (q, k, v)],
+        [whole(shift), None, None, None],
+        "V2" if more else "",
+    )
+    device.call(f"FlashAttentionScore{name}", *packed, *lists, None, *numbers, *states, empty(0), out)
+    close(out.after(), values(shift.astype(np.float64)))
+    made, grad = [whole(np.zeros_like(t.whole)) for t in packed], whole(np.zeros_like(shift))
+    behind = [*(whole(t.after()) for t in states), None, whole(out.after()), None, *numbers, *made, grad]
+    device.call(f"FlashAttentionScoreGrad{name}", *packed, whole(dy), *lists, *behind)
+    step = np.random.default_rng(5).normal(size=shift.shape)
+    moved = [(values(shift + way * step) * dy).sum() for way in (1e-6, -1e-6)]
+    assert (grad.after() * step).sum() == pytest.approx((moved[0] - moved[1]) / 2e-6, rel=1e-3, abs=1e-3)
