@@ -103,3 +103,22 @@ void asc_op_repeated_places(asc_run *run) {
     ASC_STOP_UNLESS(run, at == n, "%lld repeats don't fill %lld places", (long long)at, (long long)n);
     asc_put(run, 2, made);
 }
+
+/* self (written), places, updates, axis: updates of item i go behind the place that it has along the axis. Places are a
+ * number for each item, or an item and its place. */
+void asc_op_scatter_update(asc_run *run) {
+    tensor to = asc_in(run, 0), at = asc_of(run, 1, ASC_INT64), from = asc_in(run, 2);
+    int axis = (int)asc_axis(run, asc_int(run, 3), to.rank), pairs = at.rank == 2;
+    int64_t n = at.rank ? at.dims[0] : 0;
+    ASC_STOP_UNLESS(
+        run, axis > 0 && from.rank == to.rank && (at.rank == 1 || (pairs && at.dims[1] == 2)) && n <= from.dims[0],
+        "%lld places along axis %d for %lld updates", (long long)n, axis, (long long)from.dims[0]);
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t *p = (const int64_t *)at.data + (pairs ? 2 * i : i);
+        int64_t item = pairs ? p[0] : i, start = p[pairs], length = from.dims[axis];
+        ASC_STOP_UNLESS(run, item >= 0 && item < to.dims[0] && start >= 0 && start + length <= to.dims[axis],
+                        "item %lld of %lld, places %lld to %lld of %lld", (long long)item, (long long)to.dims[0],
+                        (long long)start, (long long)(start + length), (long long)to.dims[axis]);
+        asc_store(run, asc_narrow(asc_select(to, 0, item), axis - 1, start, length), asc_select(from, 0, i));
+    }
+}

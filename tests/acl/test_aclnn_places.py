@@ -107,6 +107,22 @@ def test_updates_of_places(device: Device, dtype: str) -> None:
         device.call("StridedSliceAssignV2", whole(x), whole(new), (0,), (4,), (-1,), None)
 
 
+@pytest.mark.parametrize("axis", [1, -1])
+def test_updates_behind_the_place_of_each_item(device: Device, axis: int) -> None:
+    x, new, wide = some(4, 6, 7), some(3, 6, 7, seed=1), 2
+    new = np.ascontiguousarray(np.take(new, range(wide), axis))
+    for places in (np.array([0, 3, 4]), np.array([[2, 1], [0, 0], [3, 4]], np.int32)):
+        wanted = x.copy()
+        for i, place in enumerate(places):
+            item, start = (i, place) if places.ndim == 1 else place
+            np.moveaxis(wanted, axis, 1)[item, start : start + wide] = np.moveaxis(new, axis, 1)[i]
+        for given in views(x):
+            device.call("InplaceScatterUpdate", given, whole(places), whole(new), axis)
+            np.testing.assert_array_equal(given.after(), wanted)
+    with pytest.raises(Failed, match="item 2 of 4, places 9 to 11 of"):
+        device.call("InplaceScatterUpdate", whole(x), whole(np.array([0, 0, 9])), whole(new), axis)
+
+
 @pytest.mark.parametrize("wrap", [False, True])
 @pytest.mark.parametrize("shape", [(3, 5), (9, 3), (4, 4), (3, 3, 3)])
 def test_filled_diagonals(device: Device, shape: tuple[int, ...], wrap: bool) -> None:
