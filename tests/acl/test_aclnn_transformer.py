@@ -237,6 +237,8 @@ def test_programs_may_declare_what_only_its_own_header_declares(tmp_path: Path) 
     assert subprocess.run(command, capture_output=True, text=True).stderr == ""
     source.write_text(
         '#include "aclnnop/aclnn_rotary_position_embedding.h"\n#include "aclnnop/aclnn_logsoftmax.h"\n'
+        '#include "aclnnop/aclnn_isclose.h"\n#include "aclnnop/aclnn_lerp_tensor.h"\n'
+        "auto *three = aclnnInplaceLerpGetWorkspaceSize;\n"
         "auto *one = aclnnRotaryPositionEmbeddingGetWorkspaceSize;\n"
         "auto *two = aclnnLogSoftmaxGetWorkspaceSize;\n"
     )
