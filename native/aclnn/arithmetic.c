@@ -148,3 +148,44 @@ void asc_op_prelu_backward(asc_run *run) {
     asc_put(run, 3, ASC_COMPUTE(run, x.dtype, "a > 0 ? c : b * c", x, w, g));
     asc_put(run, 4, asc_sum_to(run, ASC_COMPUTE(run, ASC_FLOAT32, "a > 0 ? 0 : a * b", x, g), w));
 }
+
+/* x, lengths of groups of rows, dim, alpha, limit, bias, interleaved, out: of halves (or even and odd columns) a and b
+ * a sigmoid(alpha a) (b + bias), both no larger than the limit. Rows behind the last group become 0. */
+void asc_op_clipped_gate(asc_run *run) {
+    tensor x = asc_f32(run, 0), to = asc_in(run, 7);
+    int axis = (int)asc_axis(run, asc_int(run, 2), x.rank);
+    int64_t before = 1, behind = 1, half, rows;
+    for (int i = 0; i < x.rank; i++) *(i < axis ? &before : &behind) *= x.dims[i];
+    half = behind / 2;
+    ASC_STOP_UNLESS(run, behind % 2 == 0 && asc_elements(to) == before * half, "rows of %lld have no two equal parts",
+                    (long long)behind);
+    x = asc_reshape(run, x, 2, (int64_t[]){before, behind});
+    bool pairs = asc_int(run, 6);
+    tensor a = asc_narrow(x, 1, 0, half), b = asc_narrow(x, 1, pairs ? 1 : half, half);
+    if (pairs) a.strides[1] = b.strides[1] = 2;
+    double numbers[] = {asc_float(run, 3), asc_float(run, 4), asc_float(run, 5)};
+    tensor in[] = {a, b};
+    tensor y = asc_formula(run, ASC_FLOAT32, "c = min(a, q); c * sigmoid(p * c) * (min(max(b, 0 - q), q) + r)", 2, in,
+                           numbers, 3);
+    rows = before;
+    if (asc_has_at(run, 1)) {
+        tensor lengths = asc_of(run, 1, ASC_INT64);
+        int64_t sum = 0;
+        for (int64_t i = 0; i < asc_elements(lengths); i++) sum += ((const int64_t *)lengths.data)[i];
+        rows = sum < before ? sum : before;
+    }
+    if (rows < before) asc_fill(run, asc_narrow(y, 0, rows, before - rows), 0);
+    asc_put(run, 7, asc_reshape(run, y, to.rank, to.dims));
+}
+
+/* element, test elements, assumeUnique, invert, out. */
+void asc_op_is_among(asc_run *run) {
+    tensor x = asc_flat(run, asc_cast(run, asc_in(run, 1), asc_in(run, 1).dtype));
+    asc_name names[] = {{.name = "a", .tensor = &x}, {.name = "s", .number = asc_arg(run, 0)->numbers[0]}};
+    tensor same = asc_evaluate(run, "a == s", 2, names, &(tensor){.dtype = ASC_BOOL});
+    bool found = false;
+    for (int64_t i = 0; i < asc_elements(x); i++) found = found || ((const uint8_t *)same.data)[i];
+    tensor made = asc_new(run, ASC_BOOL, 0, NULL);
+    *(uint8_t *)made.data = found != (asc_int(run, 3) != 0);
+    asc_put(run, 4, made);
+}

@@ -7,6 +7,8 @@ A row of the table is one operator, aclnn<Name>:
     Name~(...)                              the same, and Inplace<Name>, which writes its first tensor
     Name@(...)                              the same, declared in its own header only: programs that do
                                             without that declare the functions themselves
+    Name@^(...)                             the same, and aclnn<Name>GetMaxWorkspaceSize, its first phase for
+                                            all lengths of sequences
 
 Kinds are those of asc_operator.h, a '?' behind them where NULL may be given; and y int8_t, n int32_t,
 f float.
@@ -43,18 +45,40 @@ C_TYPES = {
 # Headers whose names don't follow from those of the operators that they declare.
 OTHER_HEADERS = (
     "argmax",
+    "argmin",
     "avgpool2d",
+    "avgpool2d_backward",
+    "avgpool3d",
+    "avgpool3d_backward",
     "batch_matmul",
     "geglu",
+    "geglu_backward",
+    "isclose",
+    "isfinite",
+    "isin_tensor_scalar",
+    "isneginf",
+    "isposinf",
+    "lerp_tensor",
+    "logaddexp",
+    "logaddexp2",
+    "logsigmoid",
+    "logsigmoid_backward",
     "logsoftmax",
+    "logsoftmax_backward",
+    "logsumexp",
+    "normal_out",
+    "ones",
+    "pad2d_backward",
     "pow",
+    "remainder",
+    "searchsorted",
     "upsample_nearest_2d",
 )
 KEPT_AS = {"y": "i", "n": "i", "f": "d"}
 MEMBER = {"i": "i", "b": "i", "t": "i", "d": "d"}
 
 _ROW = re.compile(
-    r"(?P<name>\w+)(?P<inplace>~?)(?P<alone>@?)\((?P<arguments>[^)]*)\)\s*(?P<how>[=:])\s*(?P<recipe>.+)"
+    r"(?P<name>\w+)(?P<inplace>~?)(?P<alone>@?)(?P<most>\^?)\((?P<arguments>[^)]*)\)\s*(?P<how>[=:])\s*(?P<recipe>.+)"
 )
 
 
@@ -76,15 +100,19 @@ class Operator(NamedTuple):
     formula: str | None
     function: str | None
     alone: bool
+    most: bool = False
 
-    def prototypes(self) -> tuple[str, str]:
+    def first_phase(self, size: str) -> str:
         declared = ", ".join(a.declared() for a in self.arguments)
-        first = f"aclnnStatus aclnn{self.name}GetWorkspaceSize({declared}, "
+        behind = "uint64_t *workspaceSize, aclOpExecutor **executor)"
+        return f"aclnnStatus aclnn{self.name}Get{size}({declared}, {behind}"
+
+    def first_phases(self) -> list[str]:
+        return [self.first_phase(size) for size in ["WorkspaceSize", "MaxWorkspaceSize"][: 1 + self.most]]
+
+    def prototypes(self) -> list[str]:
         second = f"aclnnStatus aclnn{self.name}(void *workspace, uint64_t workspaceSize, "
-        return (
-            first + "uint64_t *workspaceSize, aclOpExecutor **executor)",
-            second + "aclOpExecutor *executor, aclrtStream stream)",
-        )
+        return [*self.first_phases(), second + "aclOpExecutor *executor, aclrtStream stream)"]
 
     def recipe(self) -> list[str]:
         """What the row computes, as C."""
@@ -94,8 +122,9 @@ class Operator(NamedTuple):
         function, parentheses, extra = (self.function or "").partition("(")
         if not parentheses:
             return [f"void asc_op_{function}(asc_run *);", declared + f"{{.compute = asc_op_{function}}};"]
+        numbers = ", int" * (extra.count(",") + 1)
         return [
-            f"void asc_op_{function}(asc_run *, int);",
+            f"void asc_op_{function}(asc_run *{numbers});",
             f"static void compute_{self.name}(asc_run *run) {{ asc_op_{function}(run, {extra}; }}",
             declared + f"{{.compute = compute_{self.name}}};",
         ]
@@ -104,7 +133,7 @@ class Operator(NamedTuple):
         kinds = "".join(KEPT_AS.get(a.kind, a.kind) + a.optional for a in self.arguments)
         names = ", ".join(f'"{a.name}"' for a in self.arguments)
         given = ", ".join(a.given() for a in self.arguments)
-        prepare, launch = self.prototypes()
+        *first, launch = self.prototypes()
         caller = "__builtin_return_address(0)"
         lines = [
             *self.recipe(),
@@ -112,10 +141,16 @@ class Operator(NamedTuple):
             f"static const asc_operator row_{self.name} = {{",
             f'    .name = "aclnn{self.name}", .kinds = "{kinds}", .names = names_{self.name},',
             f"    .check = asc_recipe_check, .run = asc_recipe_run, .own = &recipe_{self.name}}};",
-            f"ACL_FUNC_VISIBILITY {prepare} {{",
-            f"    const asc_given given[] = {{{given}}};",
-            f"    return asc_operator_prepare(&row_{self.name}, given, workspaceSize, executor, {caller});",
-            "}",
+        ]
+        prepared = f"asc_operator_prepare(&row_{self.name}, given, workspaceSize, executor, {caller})"
+        for prepare in first:
+            lines += [
+                f"ACL_FUNC_VISIBILITY {prepare} {{",
+                f"    const asc_given given[] = {{{given}}};",
+                f"    return {prepared};",
+                "}",
+            ]
+        lines += [
             f"ACL_FUNC_VISIBILITY {launch} {{",
             "    (void)workspace, (void)workspaceSize;",
             f"    return asc_operator_launch(&row_{self.name}, executor, stream, {caller});",
@@ -155,6 +190,7 @@ def read(text: str) -> list[Operator]:
             found["recipe"].strip() if is_formula else None,
             None if is_formula else found["recipe"].strip(),
             bool(found["alone"]),
+            bool(found["most"]),
         )
         rows.append(made)
         if found["inplace"]:

@@ -170,3 +170,36 @@ void asc_op_grid_sample_backward(asc_run *run) {
     if (asc_given_at(run, 7)) asc_put(run, 7, dx);
     if (asc_given_at(run, 8)) asc_put(run, 8, dgrid);
 }
+
+/* theta [batch, n, n + 1], size, alignCorners, out [batch, .., n]: where each place of an image of that size is taken.
+ */
+void asc_op_affine_grid(asc_run *run) {
+    tensor theta = asc_f32(run, 0), to = asc_in(run, 3), made = asc_like(run, to, ASC_FLOAT32);
+    const asc_argument *size = asc_arg(run, 1);
+    int n = size->count - 2;
+    ASC_STOP_UNLESS(run,
+                    (n == 2 || n == 3) && theta.rank == 3 && theta.dims[1] == n && theta.dims[2] == n + 1 &&
+                        to.rank == n + 2 && to.dims[n + 1] == n && to.dims[0] == theta.dims[0],
+                    "a grid of %d axes, and a theta of %d", n, theta.rank);
+    for (int k = 0; k < n; k++)
+        ASC_STOP_UNLESS(run, to.dims[1 + k] == size->ints[2 + k], "the output is no grid of the size");
+    int64_t places = to.dims[0] ? asc_elements(to) / (to.dims[0] * n) : 0;
+    for (int64_t i = 0; i < places * to.dims[0]; i++) {
+        double at[4] = {0}; /* x first, and 1 behind the last */
+        int64_t rest = i % places;
+        for (int k = n - 1; k >= 0; k--) {
+            int64_t length = to.dims[1 + k], p = rest % length;
+            rest /= length;
+            at[n - 1 - k] = asc_int(run, 2) ? (length > 1 ? 2.0 * (double)p / (double)(length - 1) - 1 : 0)
+                                            : (2.0 * (double)p + 1) / (double)length - 1;
+        }
+        at[n] = 1;
+        for (int row = 0; row < n; row++) {
+            double sum = 0;
+            for (int k = 0; k <= n; k++)
+                sum += (double)((const float *)theta.data)[(i / places * n + row) * (n + 1) + k] * at[k];
+            ((float *)made.data)[i * n + row] = (float)sum;
+        }
+    }
+    asc_put(run, 3, made);
+}

@@ -1,12 +1,10 @@
-/* integers.c - products whose weight is of small integers that stand for floats, and products of groups of rows. */
+/* integers.c - products whose operands are small integers that stand for floats. */
 #include <math.h>
 #include <string.h>
 
-#include "operator.h"
+#include "quantised.h"
 
-/* A weight of numbers of 4 bits, eight in each int32, the first in the lowest bits, along the axis that lies together:
- * as int8. Any other as it is. */
-static tensor unpacked(asc_run *run, tensor w) {
+tensor asc_unpacked(asc_run *run, tensor w) {
     if (w.dtype != ASC_INT32) return w;
     int along = w.rank - 1;
     if (w.rank > 1 && w.strides[along] != 1 && w.strides[along - 1] == 1) along--;
@@ -42,9 +40,8 @@ static tensor of_rows(asc_run *run, tensor t, int64_t k, int64_t n, int64_t each
     return made;
 }
 
-/* (weight + offset) * scale, [k, n] in float32. */
-static tensor weight_of(asc_run *run, tensor w, const tensor *scale, const tensor *offset, int64_t each) {
-    w = unpacked(run, w);
+tensor asc_weight_of(asc_run *run, tensor w, const tensor *scale, const tensor *offset, int64_t each) {
+    w = asc_unpacked(run, w);
     ASC_STOP_UNLESS(run, w.rank == 2, "a weight has two axes, not %d", w.rank);
     int64_t k = w.dims[0], n = w.dims[1];
     tensor s = of_rows(run, *scale, k, n, each);
@@ -58,7 +55,7 @@ void asc_op_product_of_integers(asc_run *run, int out) {
     tensor scale = asc_in(run, 2), offset = {0};
     ASC_STOP_UNLESS(run, asc_is_float(scale.dtype), "antiquantScale is not of floats");
     if (asc_given_at(run, 3)) offset = asc_in(run, 3);
-    tensor w = weight_of(run, asc_in(run, 1), &scale, asc_given_at(run, 3) ? &offset : NULL, asc_int(run, 7));
+    tensor w = asc_weight_of(run, asc_in(run, 1), &scale, asc_given_at(run, 3) ? &offset : NULL, asc_int(run, 7));
     tensor y = asc_multiply(run, asc_f32(run, 0), w);
     if (asc_given_at(run, 6)) y = ASC_COMPUTE(run, ASC_FLOAT32, "a + b", y, asc_in(run, 6));
     if (asc_given_at(run, 4)) {
@@ -76,92 +73,118 @@ void asc_op_keep_weight(asc_run *run) {
     ASC_STOP_UNLESS(run, w.rank >= 2 && w.rank <= 6, "a weight has 2 to 6 axes, not %d", w.rank);
 }
 
-/* ---- groups ------------------------------------------------------------------------------------------------- */
+/* ---- both of integers ---------------------------------------------------------------------------------------- */
 
-/* Where each group's rows end, from a list of ends or, `counts`, of lengths. */
-static int64_t *ends_of(asc_run *run, int i, bool counts, int64_t rows, int *n) {
-    tensor list = asc_of(run, i, ASC_INT64);
-    int64_t *ends = list.data, at = 0;
-    *n = (int)asc_elements(list);
-    for (int k = 0; k < *n; k++) {
-        ends[k] += counts ? at : 0;
-        ASC_STOP_UNLESS(run, ends[k] >= at && ends[k] <= rows, "group %d ends at %lld of %lld rows", k,
-                        (long long)ends[k], (long long)rows);
-        at = ends[k];
+enum { EXACT = 1024 }; /* so many products of 8 bits are exact in a float32 */
+
+tensor asc_exact_product(asc_run *run, tensor a, tensor b) {
+    int last = a.rank - 1, first = b.rank - 2;
+    int64_t k = a.dims[last];
+    ASC_STOP_UNLESS(run, a.rank > 1 && b.rank > 1 && b.dims[first] == k, "%lld columns against %lld rows", (long long)k,
+                    (long long)b.dims[first < 0 ? 0 : first]);
+    tensor sum = {0};
+    for (int64_t at = 0; at < k || at == 0; at += EXACT) {
+        int64_t n = k - at < EXACT ? k - at : EXACT;
+        tensor x = asc_cast(run, asc_narrow(a, last, at, n), ASC_FLOAT32);
+        tensor part = asc_multiply(run, x, asc_cast(run, asc_narrow(b, first, at, n), ASC_FLOAT32));
+        sum = at ? ASC_COMPUTE(run, ASC_FLOAT64, "a + b", sum, part) : part;
     }
-    return ends;
+    return sum;
 }
 
-/* The tensor of group k: of a list, or of the first axis of a single one. */
-static tensor of_group(asc_run *run, int i, int k, int rank) {
-    const asc_argument *a = asc_arg(run, i);
-    if (a->count == 1 && a->tensors[0].rank == rank + 1) {
-        ASC_STOP_UNLESS(run, k < a->tensors[0].dims[0], "%s has nothing for group %d", asc_run_row(run)->names[i], k);
-        return asc_select(a->tensors[0], 0, k);
+tensor asc_scales_of(asc_run *run, tensor t) {
+    if (asc_is_float(t.dtype)) return asc_cast(run, t, ASC_FLOAT32);
+    ASC_STOP_UNLESS(run, asc_dtype_bytes(t.dtype) == 8, "scales are floats, or have 64 bits");
+    tensor bits = asc_cast(run, t, t.dtype), made = asc_like(run, t, ASC_FLOAT32);
+    for (int64_t i = 0; i < asc_elements(made); i++) {
+        uint32_t half = (uint32_t)((const uint64_t *)bits.data)[i];
+        memcpy((float *)made.data + i, &half, sizeof half);
     }
-    ASC_STOP_UNLESS(run, k < a->count, "%s has nothing for group %d", asc_run_row(run)->names[i], k);
-    return a->tensors[k];
+    return made;
 }
 
-/* x, weight, bias, scale, offset, antiquantScale, antiquantOffset: of group k. */
-static tensor product_of_group(asc_run *run, tensor x, int k) {
-    tensor w = of_group(run, 1, k, 2), scale, offset;
-    if (asc_given_at(run, 5)) {
-        scale = of_group(run, 5, k, 1);
-        if (asc_given_at(run, 6)) offset = of_group(run, 6, k, 1);
-        w = weight_of(run, w, &scale, asc_given_at(run, 6) ? &offset : NULL, 0);
-    }
-    tensor y = asc_multiply(run, x, w);
-    if (asc_given_at(run, 2)) y = ASC_COMPUTE(run, ASC_FLOAT32, "a + b", y, of_group(run, 2, k, 1));
-    return y;
+/* A value for groups of rows and columns, [k, n] of a tensor of fewer. */
+static tensor spread(asc_run *run, tensor t, int64_t k, int64_t n) {
+    t = asc_cast(run, t, ASC_FLOAT32);
+    ASC_STOP_UNLESS(run, t.rank == 2 && t.dims[0] > 0 && t.dims[1] > 0, "scales of groups have two axes");
+    int64_t down = (k + t.dims[0] - 1) / t.dims[0], across = (n + t.dims[1] - 1) / t.dims[1];
+    tensor made = asc_new(run, ASC_FLOAT32, 2, (int64_t[]){k, n});
+    for (int64_t i = 0; i < k; i++)
+        for (int64_t j = 0; j < n; j++)
+            ((float *)made.data)[i * n + j] = ((const float *)t.data)[i / down * t.dims[1] + j / across];
+    return made;
 }
 
-/* Rows of x in turn are each group's: they meet its weight. */
-static void groups_of_rows(asc_run *run, int list, bool counts, int out) {
-    const asc_argument *x = asc_arg(run, 0), *y = asc_arg(run, out);
-    int n = x->count, one_y = y->count == 1;
-    int64_t *ends = NULL, start = 0, written = 0;
-    if (x->count == 1) {
-        ASC_STOP_UNLESS(run, asc_given_at(run, list), "groups of the rows of one x need groupList");
-        ends = ends_of(run, list, counts, x->tensors[0].dims[0], &n);
-    }
-    for (int k = 0; k < n; k++) {
-        tensor in = x->count == 1 ? asc_narrow(x->tensors[0], 0, start, ends[k] - start) : x->tensors[k];
-        int64_t rows = in.dims[0];
-        start = ends ? ends[k] : 0;
-        if (!one_y) ASC_STOP_UNLESS(run, k < y->count, "there is no output for group %d", k);
-        tensor to = one_y ? y->tensors[0] : y->tensors[k];
-        ASC_STOP_UNLESS(run, to.rank == 2 && written + rows <= to.dims[0], "the output has no room for group %d", k);
-        if (one_y) to = asc_narrow(to, 0, written, rows);
-        written += one_y ? rows : 0;
-        if (rows) asc_store(run, to, product_of_group(run, in, k));
-    }
+/* A scale of each row stands in a column. */
+static tensor of_tokens(asc_run *run, tensor scale) {
+    int64_t n = asc_elements(scale);
+    return asc_reshape(run, asc_cast(run, scale, ASC_FLOAT32), 2, (int64_t[]){n, 1});
 }
 
-/* Columns of x, and rows of the weight, in turn are each group's: a matrix each. */
-static void groups_of_columns(asc_run *run, int list, bool counts, int out) {
-    tensor x = asc_in(run, 0), w = asc_in(run, 1);
-    ASC_STOP_UNLESS(run, x.rank == 2 && w.rank == 2 && asc_given_at(run, list), "groups of columns need groupList");
-    int n;
-    int64_t *ends = ends_of(run, list, counts, x.dims[1], &n), start = 0;
-    for (int k = 0; k < n; start = ends[k++])
-        asc_store(
-            run, of_group(run, out, k, 2),
-            asc_multiply(run, asc_narrow(x, 1, start, ends[k] - start), asc_narrow(w, 0, start, ends[k] - start)));
+/* Positions of arguments, -1 where the operator has none. */
+typedef struct bytes_places {
+    int row_scale, scale, offset, shift, bias, turns, out; /* shift: of sums, before scales of rows */
+} bytes_places;
+
+/* With scales for groups along k, operands are floats before they meet. */
+static tensor product_of_groups(asc_run *run, tensor a, tensor b, const bytes_places *at) {
+    int64_t k = b.dims[b.rank - 2], n = b.dims[b.rank - 1];
+    ASC_STOP_UNLESS(run, a.rank == 2 && b.rank == 2, "scales of groups are for matrices");
+    b = asc_cast(run, b, ASC_FLOAT32);
+    if (asc_has_at(run, at->offset))
+        b = ASC_COMPUTE(run, ASC_FLOAT32, "a - b", b, spread(run, asc_in(run, at->offset), k, n));
+    b = ASC_COMPUTE(run, ASC_FLOAT32, "a * b", b, spread(run, asc_scales_of(run, asc_in(run, at->scale)), k, n));
+    if (!asc_has_at(run, at->row_scale)) return asc_multiply(run, a, b);
+    tensor rows = asc_in(run, at->row_scale);
+    if (rows.rank == 2 && rows.dims[1] > 1 && rows.dims[0] == a.dims[0])
+        return asc_multiply(run, ASC_COMPUTE(run, ASC_FLOAT32, "a * b", a, spread(run, rows, a.dims[0], k)), b);
+    tensor y = asc_multiply(run, a, b);
+    if (asc_has_at(run, at->shift)) y = ASC_COMPUTE(run, ASC_FLOAT32, "a + b", y, asc_in(run, at->shift));
+    return ASC_COMPUTE(run, ASC_FLOAT32, "a * b", y, of_tokens(run, rows));
 }
 
-/* x, weight, bias, scale, offset, antiquantScale, antiquantOffset, groupList, splitItem, groupType, y. */
-void asc_op_grouped_product(asc_run *run, int split) {
-    int64_t type = asc_int(run, split + 1);
-    ASC_STOP_UNLESS(run, !asc_given_at(run, 3) && !asc_given_at(run, 4), "results in 8-bit integers are not there");
-    ASC_STOP_UNLESS(run, type == -1 || type == 0 || type == 2, "groupType %lld is none of -1, 0, 2", (long long)type);
-    if (type == 2)
-        groups_of_columns(run, 7, false, split + 2);
-    else if (type == 0)
-        groups_of_rows(run, 7, false, split + 2);
-    else
-        for (int k = 0; k < asc_arg(run, 0)->count; k++) {
-            ASC_STOP_UNLESS(run, k < asc_arg(run, split + 2)->count, "there is no output for group %d", k);
-            asc_store(run, asc_arg(run, split + 2)->tensors[k], product_of_group(run, asc_arg(run, 0)->tensors[k], k));
-        }
+static void product_of_bytes(asc_run *run, bytes_places at) {
+    tensor a = asc_unpacked(run, asc_in(run, 0)), b = asc_unpacked(run, asc_in(run, 1)), bias = {0};
+    if (asc_int(run, at.turns)) a = asc_swap(a, a.rank - 1, a.rank - 2);
+    if (asc_int(run, at.turns + 1)) b = asc_swap(b, b.rank - 1, b.rank - 2);
+    ASC_STOP_UNLESS(run, a.dtype == ASC_INT8 && b.dtype == ASC_INT8, "operands of types that aren't int8 or int4");
+    tensor scale = asc_in(run, at.scale);
+    if (asc_has_at(run, at.bias)) bias = asc_in(run, at.bias);
+    bool first = bias.data && asc_is_integer(bias.dtype); /* it is added to the sums of integers */
+    if (scale.rank == 2 && scale.dims[0] > 1) {
+        tensor y = product_of_groups(run, a, b, &at);
+        asc_put(run, at.out, bias.data ? ASC_COMPUTE(run, ASC_FLOAT32, "a + b", y, bias) : y);
+        return;
+    }
+    ASC_STOP_UNLESS(run, !asc_has_at(run, at.shift), "a shift of sums is for scales of groups");
+    tensor y = asc_exact_product(run, a, b);
+    if (first) y = ASC_COMPUTE(run, ASC_FLOAT64, "a + b", y, bias);
+    if (asc_in(run, at.out).dtype != ASC_INT32) {
+        y = ASC_COMPUTE(run, ASC_FLOAT64, "a * b", y, asc_flat(run, asc_scales_of(run, scale)));
+        if (asc_has_at(run, at.row_scale))
+            y = ASC_COMPUTE(run, ASC_FLOAT64, "a * b", y, of_tokens(run, asc_in(run, at.row_scale)));
+        if (asc_has_at(run, at.offset)) y = ASC_COMPUTE(run, ASC_FLOAT64, "a + b", y, asc_in(run, at.offset));
+        if (bias.data && !first) y = ASC_COMPUTE(run, ASC_FLOAT64, "a + b", y, bias);
+    }
+    asc_put(run, at.out, asc_in(run, at.out).dtype == ASC_INT8 ? asc_quantised(run, y, 127) : y);
+}
+
+/* x1, x2, scale, offset, bias, whether they lie transposed, out. */
+void asc_op_product_of_bytes(asc_run *run) {
+    product_of_bytes(
+        run, (bytes_places){.row_scale = -1, .shift = -1, .scale = 2, .offset = 3, .bias = 4, .turns = 5, .out = 7});
+}
+
+/* x1, x2, scale, offset, scale of rows, bias, whether they lie transposed, out. */
+void asc_op_product_of_scaled_rows(asc_run *run) {
+    product_of_bytes(
+        run, (bytes_places){.row_scale = 4, .shift = -1, .scale = 2, .offset = 3, .bias = 5, .turns = 6, .out = 8});
+}
+
+/* x1, x2, their scales, that of y, three offsets, bias, whether they lie transposed, size of groups, out. */
+void asc_op_product_of_scaled_both(asc_run *run) {
+    for (int i = 4; i <= 5; i++)
+        ASC_STOP_UNLESS(run, !asc_has_at(run, i), "a product of bytes with %s isn't there", asc_run_row(run)->names[i]);
+    product_of_bytes(
+        run, (bytes_places){.row_scale = 2, .scale = 3, .offset = 6, .shift = 7, .bias = 8, .turns = 9, .out = 12});
 }

@@ -124,7 +124,10 @@ void asc_op_rms_norm_backward(asc_run *run) {
 
 /* ---- batch norm --------------------------------------------------------------------------------------------- */
 
-#define OVER_BATCH 2, (int64_t[]){0, 2}
+#define OVER_BATCH   \
+    2, (int64_t[]) { \
+        0, 2         \
+    }
 
 /* x as batch, channels, the rest. */
 static tensor by_channels(asc_run *run, tensor x, int32_t type) {
@@ -212,26 +215,56 @@ static tensor of_groups(asc_run *run, tensor t, int32_t type, int64_t n, int64_t
     return asc_reshape(run, all, 3, (int64_t[]){n * groups, each, 1});
 }
 
-/* self, gamma, beta, N, C, HxW, group, eps, out, mean, rstd. */
-void asc_op_group_norm(asc_run *run) {
+/* x with gamma and beta as arguments 1 and 2; mean and deviation go out behind `out` - or to it, the norm comes back.
+ */
+static tensor group_norm(asc_run *run, int64_t n, int64_t channels, int64_t rest, int64_t groups, double epsilon,
+                         int out) {
     tensor x = asc_in(run, 0);
     int32_t type = real_of(x);
-    int64_t n = asc_int(run, 3), groups = asc_int(run, 6), each = asc_int(run, 4) / groups;
-    if (!asc_elements(x)) return;
-    x = shaped(run, x, type, n * groups, each, asc_int(run, 5));
-    int64_t over[] = {1, 2};
+    ASC_STOP_UNLESS(run, groups > 0 && channels % groups == 0, "%lld channels are not in %lld groups",
+                    (long long)channels, (long long)groups);
+    int64_t each = channels / groups, over[] = {1, 2};
+    x = shaped(run, x, type, n * groups, each, rest);
     tensor mean = asc_reduce_axes(run, ASC_REDUCE_MEAN, x, 2, over);
     tensor squares = ASC_COMPUTE(run, type, "(a - b) * (a - b)", x, mean);
-    tensor rstd = ASC_COMPUTE_WITH(run, type, "1 / sqrt(a + p)", asc_float(run, 7),
+    tensor rstd = ASC_COMPUTE_WITH(run, type, "1 / sqrt(a + p)", epsilon,
                                    asc_reduce_axes(run, ASC_REDUCE_MEAN, squares, 2, over));
     tensor y = ASC_COMPUTE(run, type, "(a - b) * c", x, mean, rstd);
     if (asc_given_at(run, 1))
         y = ASC_COMPUTE(run, type, "a * b", y, of_groups(run, asc_in(run, 1), type, n, groups, each));
     if (asc_given_at(run, 2))
         y = ASC_COMPUTE(run, type, "a + b", y, of_groups(run, asc_in(run, 2), type, n, groups, each));
-    asc_put(run, 8, y);
-    asc_put(run, 9, mean);
-    asc_put(run, 10, rstd);
+    asc_put(run, out + 1, mean);
+    asc_put(run, out + 2, rstd);
+    return y;
+}
+
+/* self, gamma, beta, N, C, HxW, group, eps, out, mean, rstd. */
+void asc_op_group_norm(asc_run *run) {
+    if (!asc_elements(asc_in(run, 0))) return;
+    asc_put(run, 8,
+            group_norm(run, asc_int(run, 3), asc_int(run, 4), asc_int(run, 5), asc_int(run, 6), asc_float(run, 7), 8));
+}
+
+/* Of [N, C, ...]: y sigmoid(p y) of the norm, or the norm. */
+static void activated_group_norm(asc_run *run, int64_t groups, double epsilon, bool activate, double p, int out) {
+    tensor x = asc_in(run, 0);
+    ASC_STOP_UNLESS(run, x.rank >= 2, "a group norm is of two axes or more, not %d", x.rank);
+    if (!asc_elements(x)) return;
+    tensor y = group_norm(run, x.dims[0], x.dims[1], asc_elements(x) / (x.dims[0] * x.dims[1]), groups, epsilon, out);
+    asc_put(run, out, activate ? ASC_COMPUTE_WITH(run, y.dtype, "a * sigmoid(p * a)", p, y) : y);
+}
+
+/* self, gamma, beta, group, eps, perhaps activateSilu, out, mean, rstd. */
+void asc_op_group_norm_silu(asc_run *run, int out) {
+    activated_group_norm(run, asc_int(run, 3), asc_float(run, 4), out == 5 || asc_int(run, 5), 1, out);
+}
+
+/* x, gamma, beta, groups, format, eps, activateSwish, swishScale, y, mean, rstd. */
+void asc_op_group_norm_swish(asc_run *run) {
+    const char *format = asc_arg(run, 4)->text;
+    ASC_STOP_UNLESS(run, !format || !*format || strcmp(format, "NCHW") == 0, "format [%s] isn't NCHW", format);
+    activated_group_norm(run, asc_int(run, 3), asc_float(run, 5), asc_int(run, 6), asc_float(run, 7), 8);
 }
 
 /* Sums of [N * groups, each, rest] over N and the rest: one for each channel. */

@@ -26,9 +26,10 @@ int32_t asc_run_of(const asc_operator_call *call, void (*compute)(asc_run *run))
 
 /* ---- arguments, by their position ---- */
 const asc_argument *asc_arg(const asc_run *run, int i);
-bool asc_given_at(const asc_run *run, int i);      /* whether the argument isn't NULL, and has a type */
-tensor asc_in(asc_run *run, int i);                /* as it was given */
-tensor asc_f32(asc_run *run, int i);               /* contiguous, as float32 */
+bool asc_given_at(const asc_run *run, int i); /* whether the argument isn't NULL, and has a type */
+bool asc_has_at(const asc_run *run, int i);   /* and has elements; torch_npu gives empty tensors for none. -1: no */
+tensor asc_in(asc_run *run, int i);           /* as it was given */
+tensor asc_f32(asc_run *run, int i);          /* contiguous, as float32 */
 tensor asc_of(asc_run *run, int i, int32_t dtype); /* contiguous, of that type */
 int64_t asc_int(const asc_run *run, int i);        /* of a number, or a scalar */
 double asc_float(const asc_run *run, int i);

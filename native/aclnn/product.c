@@ -75,7 +75,9 @@ void asc_op_product(asc_run *run) {
 
 /* beta self + alpha product; `out` is where it goes. */
 static void add(asc_run *run, tensor product, int beta, int alpha, int out) {
-    tensor self = asc_in(run, 0), made = asc_like(run, product, product.dtype);
+    tensor self = asc_in(run, 0), made = asc_like(run, product, asc_promote(self.dtype, product.dtype));
+    if (asc_is_float(made.dtype) && made.dtype != ASC_FLOAT64) made.dtype = ASC_FLOAT32;
+    made = asc_like(run, product, made.dtype);
     asc_name names[] = {{.name = "a", .tensor = &self},
                         {.name = "b", .tensor = &product},
                         {.name = "p", .number = asc_arg(run, beta)->numbers[0]},
@@ -112,4 +114,32 @@ void asc_op_outer_product(asc_run *run) {
     tensor a = asc_in(run, 0), b = asc_in(run, 1);
     ASC_STOP_UNLESS(run, a.rank == 1 && b.rank == 1, "an outer product is of two vectors");
     asc_put(run, 2, ASC_COMPUTE(run, type_of(a, b), "a * b", asc_unsqueeze(a, 1), asc_unsqueeze(b, 0)));
+}
+
+static tensor permuted(asc_run *run, tensor t, int list) {
+    const asc_argument *axes = asc_arg(run, list);
+    tensor made = t;
+    ASC_STOP_UNLESS(run, t.rank == 3 && axes->count == 3, "a product of batches has three axes, not %d", t.rank);
+    for (int i = 0; i < 3; i++) {
+        int from = (int)asc_axis(run, axes->ints[i], 3);
+        made.dims[i] = t.dims[from];
+        made.strides[i] = t.strides[from];
+    }
+    return made;
+}
+
+/* x1, x2, bias, scale, permutations of x1, x2 and y, cubeMathType, parts of the batches, out: [parts, M, batches'
+ * columns of each part] where these are several, or with a scale one. */
+void asc_op_product_of_permuted(asc_run *run) {
+    ASC_STOP_UNLESS(run, !asc_has_at(run, 2) && !asc_has_at(run, 3), "a bias or a scale of these products isn't there");
+    tensor y = asc_multiply(run, permuted(run, asc_in(run, 0), 4), permuted(run, asc_in(run, 1), 5));
+    int64_t parts = asc_int(run, 8), all = asc_elements(y);
+    y = permuted(run, y, 6);
+    if (parts > 1) {
+        int64_t rows = y.dims[0], wide = rows ? all / rows : 0;
+        ASC_STOP_UNLESS(run, wide % parts == 0, "%lld columns are not %lld parts", (long long)wide, (long long)parts);
+        y = asc_reshape(run, asc_cast(run, y, y.dtype), 3, (int64_t[]){rows, parts, wide / parts});
+        y = asc_swap(y, 0, 1);
+    }
+    asc_put(run, 9, asc_cast(run, y, y.dtype));
 }

@@ -38,3 +38,32 @@ void asc_op_softmax_backward(asc_run *run, int logarithm) {
     tensor sum = y.rank ? asc_reduce_axes(run, ASC_REDUCE_SUM, weighed, 1, &axis) : weighed;
     asc_put(run, 3, ASC_COMPUTE(run, type, logarithm ? "a - exp(b) * c" : "b * (a - c)", g, y, sum));
 }
+
+/* x times scale, with -10000 where the mask hides, or above the diagonal with `triangle`. */
+static tensor masked(asc_run *run, tensor x, int mask, double scale, bool triangle) {
+    x = ASC_COMPUTE_WITH(run, ASC_FLOAT32, "a * p", scale, x);
+    if (!triangle)
+        return asc_given_at(run, mask) ? ASC_COMPUTE(run, ASC_FLOAT32, "b != 0 ? 0 - 10000 : a", x, asc_in(run, mask))
+                                       : x;
+    ASC_STOP_UNLESS(run, x.rank >= 2, "a triangle is of two axes, not %d", x.rank);
+    int64_t n = x.dims[x.rank - 1], rows = n ? asc_elements(x) / n : 0, each = x.dims[x.rank - 2];
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = i % each + 1; j < n; j++) ((float *)x.data)[i * n + j] = -10000;
+    return x;
+}
+
+/* x, mask, scale, fixTriuMask, y. */
+void asc_op_masked_softmax(asc_run *run) {
+    tensor x = asc_in(run, 0);
+    asc_put(run, 4, softmax(run, masked(run, x, 1, asc_float(run, 2), asc_int(run, 3)), x.rank - 1, false));
+}
+
+/* gradOutput, y, mask, scale, fixTriuMask, gradInput: nothing goes back where the mask hides. */
+void asc_op_masked_softmax_backward(asc_run *run) {
+    tensor g = asc_f32(run, 0), y = asc_in(run, 1);
+    int64_t last = y.rank - 1;
+    tensor sum = asc_reduce_axes(run, ASC_REDUCE_SUM, ASC_COMPUTE(run, ASC_FLOAT32, "a * b", g, y), 1, &last);
+    tensor made = ASC_COMPUTE(run, ASC_FLOAT32, "b * (a - c)", g, y, sum);
+    made = masked(run, made, 2, asc_float(run, 3), asc_int(run, 4));
+    asc_put(run, 5, ASC_COMPUTE(run, ASC_FLOAT32, "a == 0 - 10000 ? 0 : a", made));
+}

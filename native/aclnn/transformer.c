@@ -121,11 +121,16 @@ static tensor sorted_pairs(asc_run *run, tensor x, bool back) {
     return y;
 }
 
-static int64_t mode_of(asc_run *run, int i, tensor x) {
-    int64_t mode = asc_int(run, i), parts = mode == QUARTERS ? 4 : 2;
-    ASC_STOP_UNLESS(run, mode >= 0 && mode <= 3, "mode %lld is none of 0 to 3", (long long)mode);
+static void check_parts(asc_run *run, int64_t mode, tensor x) {
+    int64_t parts = mode == QUARTERS ? 4 : 2;
     ASC_STOP_UNLESS(run, x.rank > 0 && x.dims[x.rank - 1] % parts == 0, "rows have no %lld equal parts",
                     (long long)parts);
+}
+
+static int64_t mode_of(asc_run *run, int i, tensor x) {
+    int64_t mode = asc_int(run, i);
+    ASC_STOP_UNLESS(run, mode >= 0 && mode <= 3, "mode %lld is none of 0 to 3", (long long)mode);
+    check_parts(run, mode, x);
     return mode;
 }
 
@@ -156,4 +161,41 @@ void asc_op_rotary_backward(asc_run *run) {
     if (asc_given_at(run, 7))
         asc_put(run, 7,
                 asc_sum_to(run, ASC_COMPUTE(run, g.dtype, "a * b", g, rotated(run, x, mode, false)), asc_in(run, 7)));
+}
+
+/* Both in place, in `mode`: cos and sin broadcast. */
+static void rotate_both(asc_run *run, int64_t mode) {
+    for (int k = 0; k < 2; k++) {
+        tensor x = asc_in(run, k), to = x;
+        check_parts(run, mode, x);
+        x = asc_copy(run, x, real_of(x));
+        asc_store(run, to,
+                  ASC_COMPUTE(run, x.dtype, "a * b + c * d", x, asc_in(run, 2), rotated(run, x, mode, false),
+                              asc_in(run, 3)));
+    }
+}
+
+/* query, key, cos, sin, layout: axes are as cos and sin have them, so the layout says nothing more. */
+void asc_op_rotate_both(asc_run *run) {
+    rotate_both(run, HALVES);
+}
+
+/* query, key, cos, sin, layout, mode. */
+void asc_op_rotate_both_either(asc_run *run) {
+    static const char *const names[] = {"half", "interleave", "quarter"};
+    const char *mode = asc_arg(run, 5)->text;
+    int k = 0;
+    while (mode && *mode && k < 3 && strcmp(mode, names[k]) != 0) k++;
+    ASC_STOP_UNLESS(run, k < 3, "rotaryMode [%s] is none of half, interleave, quarter", mode);
+    rotate_both(run, k);
+}
+
+/* x, cos, sin, out: pairs part into halves, which turn. */
+void asc_op_rotate_interleaved(asc_run *run) {
+    tensor x = asc_in(run, 0);
+    check_parts(run, HALVES_OF_PAIRS, x);
+    x = sorted_pairs(run, asc_cast(run, x, real_of(x)), false);
+    asc_put(run, 3,
+            ASC_COMPUTE(run, x.dtype, "a * b + c * d", x, asc_in(run, 1), rotated(run, x, HALVES_OF_PAIRS, false),
+                        asc_in(run, 2)));
 }

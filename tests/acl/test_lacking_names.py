@@ -11,6 +11,8 @@ ROOT = Path(__file__).parent.parent.parent
 SOURCE = """// aclrtCommented();
 static int aclOwn(int x) { return x; }
 int main() { aclInit(0); aclOwn(1); aclrtPlanted(0); hi_mpi_planted(); puts("aclrtQuoted()"); }
+void f() { EXEC_NPU_CMD(aclnnAdd, x); EXEC_NPU_NO_FORMAT_CHECK_CMD(
+    aclnnPlanted, x); }
 """
 SCRIPT = """import acl
 acl.init()
@@ -32,6 +34,7 @@ def test_planted_names_are_shown_with_their_files(tmp_path: Path) -> None:
     assert rows == [
         ["2", "aclrtPlanted", "one.cpp"],
         ["1", "acl.rt.planted", "a.py"],
+        ["1", "aclnnPlanted", "one.cpp"],
         ["1", "hi_mpi_planted", "one.cpp"],
-        ["3", "names", "are", "lacking"],
+        ["4", "names", "are", "lacking"],
     ]

@@ -17,6 +17,8 @@ PYTHON_FILES = (".py", ".ipynb")
 _C_NAME = re.compile(
     r"\b(?:acl(?:rt|mdl|op|prof|blas|tdt|fv|dvpp|vdec|venc|nn)?[A-Z]|hi_mpi_|ge[A-Z])\w*(?=\s*\()"
 )
+#: What torch_npu's macros, and those of its kind, make two calls of.
+_LAUNCHED = re.compile(r"\bEXEC_\w+\(\s*(aclnn[A-Z]\w*)")
 _PYTHON_NAME = re.compile(r"(?<![\w.])acl(?:\.[A-Za-z_]\w*)+")
 _ASIDE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\n])*"', re.DOTALL)
 _MODULES = Path(ascend_ep.cann.__file__).parent / "python"
@@ -32,7 +34,7 @@ def lacking(folder: Path, headers: Path) -> dict[str, set[Path]]:
     texts = {path: _ASIDE.sub(" ", text) for path, text in _texts(folder, C_FILES)}
     known |= {name for text in texts.values() for name in _DEFINITION.findall(text)}
     for path, text in texts.items():
-        _count(found, set(_C_NAME.findall(text)) - known, path)
+        _count(found, {*_C_NAME.findall(text), *_LAUNCHED.findall(text)} - known, path)
     sys.path.append(str(_MODULES))
     for path, text in _texts(folder, PYTHON_FILES):
         if _IMPORT.search(text):
