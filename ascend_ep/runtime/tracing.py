@@ -78,6 +78,15 @@ def span(kind: int, name: str, began: int) -> None:
     lib.asc_trace_add_span(kind, name.encode(), began, lib.asc_clock_ns())
 
 
+def say_queued(at: int, thread: int) -> None:
+    """What this thread runs from now on was put into a queue at `at`, of time.monotonic_ns, by the thread of
+    that native id; at 0: it came by none."""
+    if not at:
+        lib.asc_trace_say_queued(ffi.NULL)
+        return
+    lib.asc_trace_say_queued(ffi.new("asc_trace_queued *", {"queued_ns": at, "from_thread": thread}))
+
+
 def environment_value(folder: str | os.PathLike[str], counters: int = 0, max_bytes: int = 0) -> str:
     """The value of ASCEND_EP_PROFILE that makes another process record into `folder`."""
     return f"{Path(folder).absolute()}?counters={counters}&limit={max_bytes}"

@@ -100,8 +100,20 @@ class RequestProfile:
                 self._free()
 
 
-def recorded(run: Run, profile: RequestProfile | None) -> Run:
-    return run if profile is None else profile.around(run)
+def recorded(run: Run, profile: RequestProfile | None, arrived: int, thread: int) -> Run:
+    """The run, recorded for the request or by a profiler of the whole server: with since when what it runs
+    waited (`arrived`, of time.monotonic_ns), and which thread it came to."""
+    if profile is None and not tracing.is_on():
+        return run
+
+    def queued_run(inputs: dict[str, Array]) -> Sequence[Array]:
+        tracing.say_queued(arrived, thread)
+        try:
+            return run(inputs)
+        finally:
+            tracing.say_queued(0, 0)
+
+    return queued_run if profile is None else profile.around(queued_run)
 
 
 class Profiles:

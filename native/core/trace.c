@@ -34,10 +34,15 @@ static struct recorder {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Thread_local uint32_t own_thread;
+static _Thread_local asc_trace_queued own_queued;
 
 uint32_t asc_trace_thread(void) {
     if (!own_thread) own_thread = (uint32_t)syscall(SYS_gettid);
     return own_thread;
+}
+
+void asc_trace_say_queued(const asc_trace_queued *queued) {
+    own_queued = queued ? *queued : (asc_trace_queued){0};
 }
 
 uint32_t asc_trace_counters(void) {
@@ -175,24 +180,30 @@ static int write_run(struct recorder *r, uint32_t bound, const asc_traced_run *r
     int has_counts = run->counts && run->counters == r->counters;
     uint64_t counts =
         has_counts ? (uint64_t)run->n_calls * (uint64_t)__builtin_popcount(r->counters) * sizeof(uint64_t) : 0;
-    asc_trace_run *record = asc_trace_reserve(&r->buffer, sizeof *record + times + counts);
+    uint64_t queued = own_queued.queued_ns ? sizeof own_queued : 0;
+    uint32_t bytes = (uint32_t)(sizeof(asc_trace_run) + queued + times + counts);
+    asc_trace_run *record = asc_trace_reserve(&r->buffer, bytes);
     if (!record) return 0;
-    *record = (asc_trace_run){.record = {ASC_TRACE_RUN, (uint32_t)(sizeof *record + times + counts)},
+    *record = (asc_trace_run){.record = {queued ? ASC_TRACE_QUEUED_RUN : ASC_TRACE_RUN, bytes},
                               .bound = bound,
                               .thread = run->thread,
                               .start_ns = run->start,
                               .end_ns = run->end,
                               .code = run->code,
                               .n_calls = run->n_calls};
-    memcpy(record + 1, run->ns, times);
-    if (counts) memcpy((uint8_t *)(record + 1) + times, run->counts, counts);
+    uint8_t *rest = (uint8_t *)(record + 1);
+    if (queued) memcpy(rest, &own_queued, queued);
+    memcpy(rest + queued, run->ns, times);
+    if (counts) memcpy(rest + queued + times, run->counts, counts);
     keep(r);
     return !r->error;
 }
 
-/* With the lock: whether what this thread asks for belongs into the trace. */
+/* With the lock: whether what this thread runs belongs into the trace. */
 static int is_wanted(const struct recorder *r) {
-    return asc_trace_is_on() && (!r->options.thread || r->options.thread == asc_trace_thread());
+    uint32_t wanted = r->options.thread;
+    if (!asc_trace_is_on()) return 0;
+    return !wanted || wanted == asc_trace_thread() || (own_queued.queued_ns && wanted == own_queued.from_thread);
 }
 
 void asc_trace_add_run(asc_bound *b, const asc_traced_run *run) {

@@ -105,6 +105,31 @@ def test_inside_onnxruntime(small: Path, tmp_path: Path) -> None:
     assert (made.status, len(process.runs), len(process.calls)) == (0, 5, 15)
 
 
+@pytest.mark.parametrize("counters", [0, tracing.ALL_COUNTERS])
+def test_runs_that_came_by_a_queue(small: Path, tmp_path: Path, counters: int) -> None:
+    """Among others, of the same and of other shapes, in any order: each has its own time and thread."""
+    rng, session, given = np.random.default_rng(0), ascend_ep.InferenceSession(small), []
+    tracing.start(tmp_path, counters)
+    for _ in range(300):
+        at = time.monotonic_ns() if rng.random() < 0.7 else 0
+        thread = int(rng.integers(1, 2**32)) if at else 0
+        tracing.say_queued(at, thread)
+        session.run(None, feed(int(rng.integers(1, 3))))
+        given.append((at, thread))
+    tracing.say_queued(0, 0)
+    session.run(None, feed())
+    assert tracing.stop() is None
+    trace = only_trace(tmp_path)
+    assert list(zip(*(trace.runs[name].tolist() for name in ("queued", "host")), strict=True)) == [
+        *given,
+        (0, 0),
+    ]
+    assert [ns >= 0 for ns in trace.queue_ns] == [at > 0 for at, _ in given] + [False]
+    assert (trace.runs["start"][trace.calls["run"]] <= trace.calls["start"]).all()
+    assert (trace.calls["end"] <= trace.runs["end"][trace.calls["run"]]).all()
+    assert len(trace.counts) == (len(trace.calls) if trace.counters else 0)
+
+
 def test_many_threads_at_once(small: Path, tmp_path: Path) -> None:
     session = ascend_ep.InferenceSession(small)
     tracing.start(tmp_path)

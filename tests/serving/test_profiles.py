@@ -86,6 +86,8 @@ def test_a_request_has_a_profile_of_its_own(server: Running, folder: Path) -> No
     facts = json.loads((found / "request.json").read_text())
     assert (facts["model"], facts["id"], facts["batch_rows"]) == ("rows", "mine", 3)
     assert facts["compute_infer_ns"] >= int(process.runs[0]["end"] - process.runs[0]["start"])
+    assert process.queue_ns[0] >= facts["queue_ns"]
+    assert process.runs[0]["host"] != 0
     (summary,) = found.glob("mindstudio_profiler_output/op_summary_*.csv")
     with summary.open(newline="") as file:
         table = list(csv.DictReader(file))

@@ -75,7 +75,7 @@ class Batch:
         feed = jobs[0].inputs if whole else _assembled(jobs, padded)
         assembled = _clock()
         profile = next((job.profile for job in jobs if job.profile and not job.finished), None)
-        outputs = recorded(run, profile)(feed)
+        outputs = recorded(run, profile, jobs[0].arrived, jobs[0].thread)(feed)
         ran = _clock()
         outcomes: list[Outcome] = [outputs] if whole else _cut(outputs, jobs, padded)
         cut = _clock()

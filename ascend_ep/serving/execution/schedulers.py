@@ -69,7 +69,7 @@ class DirectScheduler:
             return
         began = time.monotonic_ns()
         try:
-            outputs = recorded(self._run, job.profile)(job.inputs)
+            outputs = recorded(self._run, job.profile, job.arrived, job.thread)(job.inputs)
         except Exception as failure:
             job.fail(internal(failure))
             return
