@@ -145,7 +145,8 @@ def _runs(profile: Profile, host: dict[int, int], origin: int) -> Iterator[Event
             start = span.start + begun
             name = "InferenceSession.run" if span.is_model else span.name
             yield _slice(name, host[p], span.thread, start, span.end - span.start, mode)
-        for run in process.runs[: MOST_CALLS - number].tolist():
+        waited = process.queue_ns.tolist()
+        for i, run in enumerate(process.runs[: MOST_CALLS - number].tolist()):
             bound, thread, start, end, code, n_calls, _first, queued, spent, caller = run
             level, api = bounds[bound].api
             args = {
@@ -159,7 +160,8 @@ def _runs(profile: Profile, host: dict[int, int], origin: int) -> Iterator[Event
             yield _slice(api, host[p], thread, begins, end - start, args | failed)
             if queued:  # an arrow begins in a slice, however short
                 thread, begins = caller, queued + begun
-                yield _slice(f"Enqueue@{api}", host[p], thread, begins, spent or 1, args)
+                if waited[i] >= 0:
+                    yield _slice(f"Enqueue@{api}", host[p], thread, begins, spent or 1, args)
             if n_calls:
                 yield _flow("s", host[p], thread, begins, number)
             number += 1

@@ -176,11 +176,16 @@ class ProcessTrace:
     version: int = int(lib.ASC_TRACE_VERSION)
     rank: int | None = None
 
-    @property
+    @cached_property
     def queue_ns(self) -> NDArray[np.int64]:
-        """Of each run the time from its hand-over to a queue to its start; -1 of one that came by none."""
+        """Of each run the time from its hand-over to a queue to its start; -1 of one that came by none, or
+        after another run of the same hand-over, as the parts of a model do."""
+        order = np.lexsort((self.runs["host"], self.runs["queued"]))
+        queued, host = self.runs["queued"][order], self.runs["host"][order]
+        again = np.zeros(len(order), bool)
+        again[order[1:]] = (queued[1:] == queued[:-1]) & (host[1:] == host[:-1])
         waited = self.runs["start"].astype(np.int64) - self.runs["queued"].astype(np.int64)
-        return np.where(self.runs["queued"] > 0, np.maximum(0, waited), -1)
+        return np.where((self.runs["queued"] > 0) & ~again, np.maximum(0, waited), -1)
 
     @cached_property
     def end(self) -> int:

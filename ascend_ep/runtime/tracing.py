@@ -49,7 +49,7 @@ def remove_folder(folder: Path) -> None:
 
 def start(folder: str | os.PathLike[str], counters: int = 0, max_bytes: int = 0, *, thread: int = 0) -> None:
     """Records all runs of this process from now on into a new file in `folder`; `max_bytes` 0: 1 GiB.
-    `thread`: those alone that the thread of this native id asks for.
+    `thread`: those alone that the thread of this native id runs.
 
     Raises AscendError E40001 when that happens already, E40002 when the file can't be written.
     """

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -101,13 +102,15 @@ class RequestProfile:
 
 
 def recorded(run: Run, profile: RequestProfile | None, arrived: int, thread: int) -> Run:
-    """The run, recorded for the request or by a profiler of the whole server: with since when what it runs
-    waited (`arrived`, of time.monotonic_ns), and which thread it came to."""
+    """The run of what waited in a queue, recorded for the request or by a profiler of the whole server: with
+    since when it waited (`arrived`, of time.monotonic_ns), and which thread it came to."""
     if profile is None and not tracing.is_on():
         return run
+    taken = time.monotonic_ns()
 
     def queued_run(inputs: dict[str, Array]) -> Sequence[Array]:
-        tracing.say_queued(arrived, thread)
+        profile_begun = time.monotonic_ns() - taken  # which took milliseconds, and is no wait
+        tracing.say_queued(arrived + profile_begun, thread)
         try:
             return run(inputs)
         finally:

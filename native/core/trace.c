@@ -201,9 +201,7 @@ static int write_run(struct recorder *r, uint32_t bound, const asc_traced_run *r
 
 /* With the lock: whether what this thread runs belongs into the trace. */
 static int is_wanted(const struct recorder *r) {
-    uint32_t wanted = r->options.thread;
-    if (!asc_trace_is_on()) return 0;
-    return !wanted || wanted == asc_trace_thread() || (own_queued.queued_ns && wanted == own_queued.from_thread);
+    return asc_trace_is_on() && (!r->options.thread || r->options.thread == asc_trace_thread());
 }
 
 void asc_trace_add_run(asc_bound *b, const asc_traced_run *run) {

@@ -137,7 +137,7 @@ typedef struct asc_trace_options {
     uint32_t struct_bytes; /* sizeof(asc_trace_options) */
     uint32_t counters;     /* ASC_COUNT_... to try */
     uint64_t max_bytes;    /* of the file; 0: 1 GiB. Runs beyond are counted only */
-    uint32_t thread;       /* of the system: record what it runs, or puts into queues, alone; 0: all threads */
+    uint32_t thread;       /* of the system: record what it runs alone; 0: all threads */
     uint32_t pad;
 } asc_trace_options;
 

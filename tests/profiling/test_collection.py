@@ -19,6 +19,7 @@ from profiled import PROGRAM, RUNS
 import ascend_ep
 from ascend_ep.compiler.convert import convert
 from ascend_ep.errors import AscendError
+from ascend_ep.profiling import timeline
 from ascend_ep.profiling.collect import run_command
 from ascend_ep.profiling.profile import Profile, open_profile
 from ascend_ep.profiling.trace_file import ProcessTrace, read_trace
@@ -128,6 +129,47 @@ def test_runs_that_came_by_a_queue(small: Path, tmp_path: Path, counters: int) -
     assert (trace.runs["start"][trace.calls["run"]] <= trace.calls["start"]).all()
     assert (trace.calls["end"] <= trace.runs["end"][trace.calls["run"]]).all()
     assert len(trace.counts) == (len(trace.calls) if trace.counters else 0)
+
+
+def test_runs_of_one_hand_over_waited_once(small: Path, tmp_path: Path) -> None:
+    """As partitions of a model do: what ran of it before is no time in the queue."""
+    session, given = ascend_ep.InferenceSession(small), []
+    tracing.start(tmp_path)
+    for parts in (3, 1, 2):
+        given.append((time.monotonic_ns(), 7))
+        tracing.say_queued(*given[-1])
+        for _ in range(parts):
+            session.run(None, feed())
+    tracing.say_queued(0, 0)
+    assert tracing.stop() is None
+    trace = only_trace(tmp_path)
+    assert [ns >= 0 for ns in trace.queue_ns] == [True, False, False, True, True, False]
+    assert trace.runs["queued"].tolist() == [
+        at for (at, _), n in zip(given, (3, 1, 2), strict=True) for _ in range(n)
+    ]
+    events = list(timeline.events(Profile(tmp_path, [trace])))
+    begun = [e["ts"] for e in events if e["ph"] == "s"]
+    handed = [e["ts"] for e in events if e["name"].startswith("Enqueue@")]
+    assert [begun[i] for i in (0, 3, 4)] == handed
+    assert begun == [at for at, n in zip(handed, (3, 1, 2), strict=True) for _ in range(n)]
+
+
+def test_a_trace_of_one_thread_has_no_run_of_another(small: Path, tmp_path: Path) -> None:
+    """Though this thread handed it over, as a server's event loop does with all requests."""
+    session = ascend_ep.InferenceSession(small)
+
+    def run(thread: int) -> None:
+        tracing.say_queued(time.monotonic_ns(), thread)
+        session.run(None, feed())
+
+    here = threading.get_native_id()
+    tracing.start(tmp_path, thread=here)
+    other = threading.Thread(target=run, args=(here,))
+    other.start()
+    other.join()
+    session.run(None, feed())
+    assert tracing.stop() is None
+    assert only_trace(tmp_path).runs["thread"].tolist() == [here]
 
 
 def test_many_threads_at_once(small: Path, tmp_path: Path) -> None:
