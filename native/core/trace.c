@@ -27,7 +27,8 @@ static struct recorder {
     int fd; /* -1: the file of this process isn't open yet */
     int error;
     uint64_t written, flushed_ns;
-    uint64_t runs, lost;
+    uint64_t runs, lost, flushed_runs;
+    off_t spare; /* in the file: where room for an asc_trace_end is kept, for when the disk is full */
     asc_trace_buffer buffer;
     asc_trace_known known;
 } recorder = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
@@ -65,7 +66,12 @@ static void flush(struct recorder *r) {
             r->error = n == 0 ? ENOSPC : errno;
     }
     /* Half a buffer would end in half a record. */
-    if (r->error && ftruncate(r->fd, (off_t)r->written) == 0) done = 0;
+    if (r->error && ftruncate(r->fd, (off_t)r->written) == 0) {
+        done = 0;
+        r->lost += r->runs - r->flushed_runs;
+        r->runs = r->flushed_runs;
+    }
+    r->flushed_runs = r->runs;
     r->written += done;
     r->buffer.used = 0;
     r->flushed_ns = asc_clock_ns();
@@ -118,7 +124,10 @@ static int add_process(struct recorder *r) {
                              .text_bytes = n,
                              .ranked = ranked()};
     memcpy(p + 1, text, n);
-    return 1;
+    r->spare = (off_t)bytes;
+    asc_trace_end *spare = asc_trace_reserve(&r->buffer, sizeof *spare);
+    if (spare) spare->record = (asc_trace_record){ASC_TRACE_SPARE, sizeof *spare};
+    return spare != NULL;
 }
 
 /* Opens the file of this process and writes its head, so that an unwritable folder is known at once. */
@@ -127,7 +136,7 @@ static int open_file(struct recorder *r) {
     asc_format(path, sizeof path, "%s/ascend_ep.%d.%u.trace", r->folder, (int)getpid(), r->number);
     r->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     r->error = r->fd < 0 ? errno : 0;
-    r->written = r->runs = r->lost = r->n_bounds = r->buffer.used = 0;
+    r->written = r->runs = r->lost = r->flushed_runs = r->n_bounds = r->buffer.used = 0;
     memset(&r->known, 0, sizeof r->known);
     if (r->fd < 0) return 0;
     if (!add_process(r)) r->error = ENOMEM;
@@ -195,8 +204,9 @@ static int write_run(struct recorder *r, uint32_t bound, const asc_traced_run *r
     if (queued) memcpy(rest, &own_queued, queued);
     memcpy(rest + queued, run->ns, times);
     if (counts) memcpy(rest + queued + times, run->counts, counts);
+    r->runs++;
     keep(r);
-    return !r->error;
+    return 1;
 }
 
 /* With the lock: whether what this thread runs belongs into the trace. */
@@ -208,10 +218,7 @@ void asc_trace_add_run(asc_bound *b, const asc_traced_run *run) {
     struct recorder *r = &recorder;
     pthread_mutex_lock(&r->lock);
     if (is_wanted(r)) {
-        if (has_room(r) && introduce(r, b) && write_run(r, b->trace_number, run))
-            r->runs++;
-        else
-            r->lost++;
+        if (!has_room(r) || !introduce(r, b) || !write_run(r, b->trace_number, run)) r->lost++;
     }
     pthread_mutex_unlock(&r->lock);
 }
@@ -221,10 +228,7 @@ void asc_trace_add_call(const asc_traced_call *call, const asc_traced_run *run) 
     pthread_mutex_lock(&r->lock);
     if (is_wanted(r)) {
         uint32_t number = has_room(r) ? introduce_call(r, call, run->schedule) : ASC_NONE;
-        if (number != ASC_NONE && write_run(r, number, run))
-            r->runs++;
-        else
-            r->lost++;
+        if (number == ASC_NONE || !write_run(r, number, run)) r->lost++;
     }
     pthread_mutex_unlock(&r->lock);
 }
@@ -306,12 +310,17 @@ int32_t asc_trace_start(const char *folder, const asc_trace_options *options, as
     return code;
 }
 
+static asc_trace_end end_of(const struct recorder *r) {
+    return (asc_trace_end){
+        .record = {ASC_TRACE_END, sizeof(asc_trace_end)}, .end_ns = asc_clock_ns(), .runs = r->runs, .lost = r->lost};
+}
+
 static void finish(struct recorder *r) {
     asc_trace_end *end = r->error ? NULL : asc_trace_reserve(&r->buffer, sizeof *end);
-    if (end)
-        *end = (asc_trace_end){
-            .record = {ASC_TRACE_END, sizeof *end}, .end_ns = asc_clock_ns(), .runs = r->runs, .lost = r->lost};
+    if (end) *end = end_of(r);
     flush(r);
+    asc_trace_end late = end_of(r);
+    if (r->error && pwrite(r->fd, &late, sizeof late, r->spare) < 0) r->error = errno;
     close(r->fd);
     r->fd = -1;
     free(r->buffer.bytes);

@@ -15,7 +15,8 @@ extern "C" {
 
 /* A trace is a file of records one after another, each a multiple of 8 bytes long, in the machine's byte order. Times
  * are nanoseconds of asc_clock_ns. It begins with an asc_trace_process; a bound partition is described before its first
- * run; an asc_trace_end stands at the end of a trace that was ended. */
+ * run; an asc_trace_end stands at the end of a trace that was ended, or, where the disk was full, in the place that was
+ * kept for it. */
 #define ASC_TRACE_MAGIC 0x43525441 /* "ATRC" */
 #define ASC_TRACE_VERSION 3        /* 1: without schedules; 2: without queues */
 #define ASC_TRACE_PROCESS 1
@@ -24,6 +25,7 @@ extern "C" {
 #define ASC_TRACE_SPAN 4
 #define ASC_TRACE_END 5
 #define ASC_TRACE_QUEUED_RUN 6
+#define ASC_TRACE_SPARE 7 /* behind the asc_trace_process: room for an asc_trace_end, once the disk is full */
 
 /* Counters of the thread that runs a plan and of those that help it, in the order of their bits. */
 #define ASC_COUNT_CYCLES 1

@@ -17,9 +17,10 @@ import pytest
 from profiled import PROGRAM, RUNS
 
 import ascend_ep
+from ascend_ep.cli.prof import main
 from ascend_ep.compiler.convert import convert
 from ascend_ep.errors import AscendError
-from ascend_ep.profiling import timeline
+from ascend_ep.profiling import export, timeline
 from ascend_ep.profiling.collect import run_command
 from ascend_ep.profiling.profile import Profile, open_profile
 from ascend_ep.profiling.trace_file import ProcessTrace, read_trace
@@ -253,9 +254,25 @@ def test_a_full_disk_costs_records_and_no_run(small: Path, tmp_path: Path) -> No
     )
     assert (ran.returncode, ran.stdout) == (0, "ran\n"), ran.stderr
     trace = only_trace(tmp_path)
-    assert not trace.complete
-    assert 0 < len(trace.runs) < 9000
+    assert trace.complete
+    assert 0 < len(trace.runs) == 9000 - trace.lost
     assert 3 * len(trace.runs) == len(trace.calls)
+
+
+def test_tables_are_shown_though_files_cannot_be_written(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They say how many runs a full disk left no room for."""
+
+    def failing(*given: object) -> None:
+        raise AscendError("E40002", "no space left")
+
+    monkeypatch.setattr(export, "write_files", failing)
+    line = ["run", f"--output={tmp_path}", "--", sys.executable, "-c", PROGRAM, str(small), "2"]
+    assert main(line) == 1
+    said = capsys.readouterr()
+    assert "E40002" in said.err
+    assert "2 runs, 6 kernel calls" in said.out
 
 
 def test_a_killed_process_leaves_what_it_wrote(small: Path, tmp_path: Path) -> None:
