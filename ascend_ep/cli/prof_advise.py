@@ -91,7 +91,7 @@ def advise(given: argparse.Namespace) -> int:
     if given.json:
         print(json.dumps([_as_json(o) for o in outcomes], indent=2))
         return 0
-    text = _text(source.name, outcomes, limits)
+    text = _text(source.name, outcomes, limits, given.clock)
     print(text)
     if llm is not None:
         _print_words(llm, text)
@@ -217,7 +217,7 @@ def _as_json(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _text(name: str, outcomes: Sequence[Outcome], limits: Sequence[Bound]) -> str:
+def _text(name: str, outcomes: Sequence[Outcome], limits: Sequence[Bound], clock: str) -> str:
     lines = []
     helping = [o for o in outcomes if o.helps]
     trading = [o for o in outcomes if o.trades]
@@ -234,7 +234,8 @@ def _text(name: str, outcomes: Sequence[Outcome], limits: Sequence[Bound]) -> st
             lines += _advice(outcome)
     cpus, load = len(os.sched_getaffinity(0)), os.getloadavg()[0]
     if load > 1.5 * cpus:
-        lines.append(f"others use this machine (load {load:.0f} on {cpus} CPUs): --clock=cpu is surer, and")
+        others = f"others use this machine (load {load:.0f} on {cpus} CPUs):"
+        lines.append(others + " --clock=cpu is surer, and" * (clock != "cpu"))
         lines.append("what threads gain can't be told now")
     rest = [o for o in outcomes if not o.helps and not o.trades]
     lines += ["", f"{'tried without gain':18} {'gain':>7} {'interval':>15} {'error':>9}"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ascend_ep.errors import AscendError
@@ -57,10 +58,14 @@ def collect(
         reason = "no model ran in it, in this or any process that it began"
         print(AscendError("E44004", " ".join(command), reason), file=sys.stderr)
         return made.status or 1
-    if as_msprof == "db":
-        write_database(profile)
-    else:
-        write_files(profile, metrics or DEFAULT, rates)
+    try:
+        if as_msprof == "db":
+            write_database(profile)
+        else:
+            write_files(profile, metrics or DEFAULT, rates)
+    except AscendError as error:  # the tables are there all the same, and say what was lost
+        print(error, file=sys.stderr)
+        made = replace(made, status=made.status or 1)
     if as_msprof:
         folder = profile.folder.resolve()
         print(f"[INFO] Process profiling data complete. Data is saved in {folder}")

@@ -31,7 +31,7 @@ CREATE TABLE COMPUTE_TASK_INFO (name INTEGER, globalTaskId INTEGER PRIMARY KEY, 
   mixBlockDim INTEGER, taskType INTEGER, opType INTEGER, inputFormats INTEGER, inputDataTypes INTEGER,
   inputShapes INTEGER, outputFormats INTEGER, outputDataTypes INTEGER, outputShapes INTEGER,
   attrInfo INTEGER, opState INTEGER, hf32Eligible INTEGER,
-  cpuKernel INTEGER, cpuIsa INTEGER, cpuSchedule INTEGER);
+  cpuKernel INTEGER, cpuIsa INTEGER, cpuSchedule INTEGER, cpuQueueNs INTEGER);
 CREATE TABLE CANN_API (startNs INTEGER, endNs INTEGER, type INTEGER, globalTid INTEGER,
   connectionId INTEGER PRIMARY KEY, name INTEGER);
 CREATE TABLE COMMUNICATION_OP (opName INTEGER, startNs INTEGER, endNs INTEGER, connectionId INTEGER,
@@ -95,7 +95,7 @@ def _fill(database: sqlite3.Connection, profile: Profile, of_torch: bool) -> Non
     if of_torch:
         _fill_torch(database, profile, strings)
     database.executemany("INSERT INTO TASK VALUES (?,?,?,?,?,?,?,?,?,?,?)", _tasks(profile, strings))
-    marks = ",".join("?" * 18)
+    marks = ",".join("?" * 19)
     database.executemany(f"INSERT INTO COMPUTE_TASK_INFO VALUES ({marks})", _infos(profile, strings))
     database.executemany("INSERT INTO CANN_API VALUES (?,?,?,?,?,?)", _apis(profile, strings))
     marks = ",".join("?" * 12)
@@ -151,7 +151,7 @@ def _tasks(profile: Profile, strings: _Strings) -> Iterator[tuple[int, ...]]:
         yield (task.start, end, 0, connection(task.number), task.number, pid, *numbers)
 
 
-def _infos(profile: Profile, strings: _Strings) -> Iterator[tuple[int, ...]]:
+def _infos(profile: Profile, strings: _Strings) -> Iterator[tuple[int | None, ...]]:
     for task in tasks(profile):
         site = task.site
         if site.core == COMMUNICATION:
@@ -160,7 +160,8 @@ def _infos(profile: Profile, strings: _Strings) -> Iterator[tuple[int, ...]]:
         parts = [strings(part(side)) for side in sides for part in (formats_of, types_of, shapes_of)]
         kinds = (site.bound.threads, 0, strings(site.core), strings(site.op_type))
         rest = (strings(""), strings("static"), strings("NO"))
-        yield (strings(site.name), task.number, *kinds, *parts, *rest, *map(strings, chosen_for(site)))
+        chosen = (*map(strings, chosen_for(site)), task.queued)
+        yield (strings(site.name), task.number, *kinds, *parts, *rest, *chosen)
 
 
 def _collectives(profile: Profile, strings: _Strings) -> Iterator[tuple[int | None, ...]]:
@@ -182,7 +183,7 @@ def _apis(profile: Profile, strings: _Strings) -> Iterator[tuple[int, ...]]:
     for process in profile.processes:
         apis = {bound.number: bound.api for bound in process.bounds}
         for run in process.runs.tolist():
-            bound, thread, start, end, _, n_calls, _ = run
+            bound, thread, start, end, _, n_calls, *_ = run
             failed -= n_calls == 0
             number = connection(calls) if n_calls else failed
             calls += n_calls

@@ -45,7 +45,8 @@ OP_SUMMARY = _columns(
     "Input Shapes,Input Data Types,Input Formats,Output Shapes,Output Data Types,Output Formats,Context ID"
 )
 CPU_COLUMNS = _columns(
-    "cpu_kernel,cpu_isa,cpu_schedule,cpu_bytes_read(B),cpu_bytes_written(B),cpu_operations,cpu_GOPS,cpu_GB/s"
+    "cpu_kernel,cpu_isa,cpu_schedule,cpu_bytes_read(B),cpu_bytes_written(B),cpu_operations,cpu_GOPS,cpu_GB/s,"
+    "cpu_queue_time(us)"
 )
 OP_STATISTIC = _columns(
     "Device_id,Model Name,OP Type,Core Type,Count,Total Time(us),Min Time(us),Avg Time(us),Max Time(us),"
@@ -149,6 +150,7 @@ class Task:
     start: int  #: nanoseconds since 1970
     duration: int
     wait: int  #: since the task before it on the stream ended
+    queued: int | None  #: from the hand-over to a queue to the start of the run, whose first call it is
     counts: Any
 
 
@@ -169,6 +171,7 @@ def tasks(profile: Profile) -> Iterator[Task]:
         steps = steps_of(process)
         last: dict[int, int] = {}
         infers, begun = _infers(process), process.epoch_ns
+        queued = process.queue_ns.tolist()
         has_counts = len(process.counts) > 0
         columns = (process.calls[name] for name in ("bound", "index", "run", "thread", "start", "end"))
         for i, bound, index, run, thread, start, end in as_numbers(np.arange(len(process.calls)), *columns):
@@ -184,6 +187,7 @@ def tasks(profile: Profile) -> Iterator[Task]:
                 start + begun,
                 end - start,
                 wait,
+                queued[run] if index == 0 and queued[run] >= 0 else None,
                 process.counts[i] if has_counts else None,
             )
             count += 1
@@ -237,6 +241,7 @@ def op_summary(profile: Profile, metrics: str, rates: ChipRates | None = None) -
         attained = [
             round(site.work.operations / seconds / 1e9, 3) if site.work else ABSENT,
             round((site.call.bytes_read + site.call.bytes_written) / seconds / 1e9, 3),
+            ABSENT if task.queued is None else us(task.queued),
         ]
         counts = [int(c) for c in task.counts] if task.counts is not None else [ABSENT] * len(counters)
         yield [

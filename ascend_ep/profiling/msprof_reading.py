@@ -222,7 +222,7 @@ def _trace(name: str, device: _Device, path: str) -> ProcessTrace:
         (),
         (),
         [_bound(n, key, sites) for (key, n), sites in zip(device.bounds.items(), device.sites, strict=True)],
-        runs=np.array([tuple(run) for run in runs], RUNS),
+        runs=np.array([(*run, 0, 0, 0) for run in runs], RUNS),
         calls=calls,
         busy=np.array([device.busy[i] for i in order], np.float32),
         complete=True,

@@ -138,6 +138,8 @@ def summary(profile: Profile) -> dict[str, Any]:
     for process in profile.processes:
         for i, name in enumerate(process.counters if len(process.counts) else ()):
             counters[name] = counters.get(name, 0) + int(process.counts[:, i].sum())
+    times = [p.queue_ns for p in profile.processes]
+    queued = np.concatenate([t[t >= 0] for t in times])
     return {
         "folder": str(profile.folder),
         "processes": [
@@ -148,6 +150,7 @@ def summary(profile: Profile) -> dict[str, Any]:
         "calls": sum(len(p.calls) for p in profile.processes),
         "wall": wall,
         "kernels": profile.kernel_ns / 1e9,
+        "queued": {"runs": len(queued), "seconds": queued.sum() / 1e9, "most": queued.max(initial=0) / 1e9},
         "counters": counters,
         "absent_counters": sorted({name for p in profile.processes for name in p.absent_counters}),
         "operators": [row.as_json() for row in by_type(profile)],
@@ -199,6 +202,11 @@ def _head(profile: Profile) -> list[str]:
         f"{count} process{'es' * (count != 1)}, {found['runs']} runs, "
         f"{found['calls']} kernel calls, {duration(found['wall'])} in runs"
     )
+    if queued := found["queued"]["runs"]:
+        mean, most = found["queued"]["seconds"] / queued, found["queued"]["most"]
+        lines.append(
+            f"{queued} runs came by a queue: {duration(mean)} in it on average, {duration(most)} at most"
+        )
     for process in profile.processes:
         if process.lost:
             lines.append(f"process {process.pid}: {process.lost} runs lost, for which there was no room")

@@ -1,10 +1,11 @@
 """The timeline of a profile as Chrome trace events, as msprof writes them: for Perfetto and MindStudio.
 
 Runs stand under "CANN" by thread, kernel calls under "Ascend Hardware" by stream, with arrows HostToDevice
-between. Timestamps are texts of microseconds with three digits behind the point, as msprof's are. Those of
-msprof_<stamp>.json count from midnight, so that a double holds them. Those of trace_view.json count from
-1970, as in kernel_details.csv, since msprof-analyze finds the rows of kernels there by their exact start;
-durations are shortened where readers that round those starts would see slices overlap.
+between: from the thread that put a run into a queue, where one did. Timestamps are texts of microseconds with
+three digits behind the point, as msprof's are. Those of msprof_<stamp>.json count from midnight, so that a
+double holds them. Those of trace_view.json count from 1970, as in kernel_details.csv, since msprof-analyze
+finds the rows of kernels there by their exact start; durations are shortened where readers that round those
+starts would see slices overlap.
 """
 
 from __future__ import annotations
@@ -100,6 +101,9 @@ def events(profile: Profile, origin: int = 0) -> Iterator[Event]:
     for (p, thread), stream in streams(profile).items():
         yield _named("thread_name", host[p], thread, f"Thread {thread}")
         yield _named("thread_name", device[p], stream, f"Stream {stream}")
+    for p, process in enumerate(profile.processes):
+        for thread in sorted(set(process.runs["host"].tolist()) - {0, *process.runs["thread"].tolist()}):
+            yield _named("thread_name", host[p], thread, f"Thread {thread}")
     yield from _runs(profile, host, origin)
     yield from _calls(profile, device, origin)
 
@@ -141,8 +145,9 @@ def _runs(profile: Profile, host: dict[int, int], origin: int) -> Iterator[Event
             start = span.start + begun
             name = "InferenceSession.run" if span.is_model else span.name
             yield _slice(name, host[p], span.thread, start, span.end - span.start, mode)
-        for run in process.runs[: MOST_CALLS - number].tolist():
-            bound, thread, start, end, code, n_calls, _first = run
+        waited = process.queue_ns.tolist()
+        for i, run in enumerate(process.runs[: MOST_CALLS - number].tolist()):
+            bound, thread, start, end, code, n_calls, _first, queued, spent, caller = run
             level, api = bounds[bound].api
             args = {
                 "Mode": level,
@@ -153,6 +158,10 @@ def _runs(profile: Profile, host: dict[int, int], origin: int) -> Iterator[Event
             failed = {"code": code} if code else {}
             begins = start + begun
             yield _slice(api, host[p], thread, begins, end - start, args | failed)
+            if queued:  # an arrow begins in a slice, however short
+                thread, begins = caller, queued + begun
+                if waited[i] >= 0:
+                    yield _slice(f"Enqueue@{api}", host[p], thread, begins, spent or 1, args)
             if n_calls:
                 yield _flow("s", host[p], thread, begins, number)
             number += 1

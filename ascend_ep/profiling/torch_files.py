@@ -246,7 +246,7 @@ def _first_runs(profile: Profile) -> Iterator[tuple[ProcessTrace, BoundPartition
     for process in profile.processes:
         seen: set[int] = set()
         for run in process.runs.tolist():
-            number, _, _, _, code, count, first = run
+            number, _, _, _, code, count, first, *_ = run
             if number in seen or code or not count:
                 continue
             seen.add(number)

@@ -34,7 +34,8 @@ CALLS = np.dtype(
         ("end", np.uint64),
     ]
 )
-#: One run of a bound partition: its calls are CALLS[first_call : first_call + n_calls].
+#: One run of a bound partition: its calls are CALLS[first_call : first_call + n_calls]. `queued`: when thread
+#: `host` began to hand it over to a queue, for `spent` ns; 0: it came by none.
 RUNS = np.dtype(
     [
         ("bound", np.uint32),
@@ -44,6 +45,9 @@ RUNS = np.dtype(
         ("code", np.int32),
         ("n_calls", np.uint32),
         ("first_call", np.uint64),
+        ("queued", np.uint64),
+        ("spent", np.uint32),
+        ("host", np.uint32),
     ]
 )
 
@@ -173,10 +177,24 @@ class ProcessTrace:
     rank: int | None = None
 
     @cached_property
+    def queue_ns(self) -> NDArray[np.int64]:
+        """Of each run the time from its hand-over to a queue to its start; -1 of one that came by none, or
+        after another run of the same hand-over, as the parts of a model do."""
+        order = np.lexsort((self.runs["host"], self.runs["queued"]))
+        queued, host = self.runs["queued"][order], self.runs["host"][order]
+        again = np.zeros(len(order), bool)
+        again[order[1:]] = (queued[1:] == queued[:-1]) & (host[1:] == host[:-1])
+        waited = self.runs["start"].astype(np.int64) - self.runs["queued"].astype(np.int64)
+        return np.where((self.runs["queued"] > 0) & ~again, np.maximum(0, waited), -1)
+
+    @cached_property
     def end(self) -> int:
         """When the last thing that is known ended."""
         ends = [int(self.runs["end"].max())] if len(self.runs) else []
         return max([self.start, *ends, *(s.end for s in self.spans)])
+
+
+_RUN_WORDS = ffi.sizeof("asc_trace_run") // 8
 
 
 class _Runs:
@@ -213,7 +231,15 @@ class _Runs:
         runs["start"], runs["end"] = table[:, 2], table[:, 3]
         runs["code"] = (table[:, 4] & low).astype(np.uint32).view(np.int32)
         runs["n_calls"], runs["first_call"] = n_calls, first
-        times = table[:, 5 : 5 + 2 * n_calls].reshape(len(table), n_calls, 2)
+        rest = table[:, _RUN_WORDS:]
+        if int(table[0, 0]) & 0xFFFFFFFF == lib.ASC_TRACE_QUEUED_RUN:
+            runs["queued"], runs["spent"], runs["host"] = (
+                rest[:, 0],
+                rest[:, 1] & low,
+                rest[:, 1] >> np.uint64(32),
+            )
+            rest = rest[:, ffi.sizeof("asc_trace_queued") // 8 :]
+        times = rest[:, : 2 * n_calls].reshape(len(table), n_calls, 2)
         calls = np.zeros((len(table), n_calls), CALLS)
         calls["bound"], calls["thread"] = runs["bound"][:, None], runs["thread"][:, None]
         calls["index"] = np.arange(n_calls)
@@ -223,7 +249,7 @@ class _Runs:
         self.calls.append(calls.reshape(-1))
         if self.n_counters:
             counts = np.zeros((len(table), n_calls, self.n_counters), np.uint64)
-            given = table[:, 5 + 2 * n_calls : 5 + n_calls * (2 + self.n_counters)]
+            given = rest[:, 2 * n_calls : n_calls * (2 + self.n_counters)]
             counts.reshape(len(table), -1)[:, : given.shape[1]] = given
             self.counts.append(counts.reshape(-1, self.n_counters))
         self.n_runs += len(table)
@@ -262,7 +288,7 @@ def _records(body: NDArray[np.uint64], runs: _Runs) -> Iterator[tuple[int, int, 
         kind, size = int(body[at]) & 0xFFFFFFFF, int(body[at]) >> 32
         if size < 8 or size % 8 or at + size // 8 > len(body):
             return
-        if kind == lib.ASC_TRACE_RUN:
+        if kind in (lib.ASC_TRACE_RUN, lib.ASC_TRACE_QUEUED_RUN):
             at = runs.take(body, at)
         else:
             yield kind, at, size

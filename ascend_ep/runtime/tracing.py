@@ -49,7 +49,7 @@ def remove_folder(folder: Path) -> None:
 
 def start(folder: str | os.PathLike[str], counters: int = 0, max_bytes: int = 0, *, thread: int = 0) -> None:
     """Records all runs of this process from now on into a new file in `folder`; `max_bytes` 0: 1 GiB.
-    `thread`: those alone that the thread of this native id asks for.
+    `thread`: those alone that the thread of this native id runs.
 
     Raises AscendError E40001 when that happens already, E40002 when the file can't be written.
     """
@@ -76,6 +76,15 @@ def is_on() -> bool:
 def span(kind: int, name: str, began: int) -> None:
     """Adds what this thread did since `began`, on the library's clock; kind: ASC_SPAN_..."""
     lib.asc_trace_add_span(kind, name.encode(), began, lib.asc_clock_ns())
+
+
+def say_queued(at: int, thread: int) -> None:
+    """What this thread runs from now on was put into a queue at `at`, of time.monotonic_ns, by the thread of
+    that native id; at 0: it came by none."""
+    if not at:
+        lib.asc_trace_say_queued(ffi.NULL)
+        return
+    lib.asc_trace_say_queued(ffi.new("asc_trace_queued *", {"queued_ns": at, "from_thread": thread}))
 
 
 def environment_value(folder: str | os.PathLike[str], counters: int = 0, max_bytes: int = 0) -> str:

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -100,8 +101,22 @@ class RequestProfile:
                 self._free()
 
 
-def recorded(run: Run, profile: RequestProfile | None) -> Run:
-    return run if profile is None else profile.around(run)
+def recorded(run: Run, profile: RequestProfile | None, arrived: int, thread: int) -> Run:
+    """The run of what waited in a queue, recorded for the request or by a profiler of the whole server: with
+    since when it waited (`arrived`, of time.monotonic_ns), and which thread it came to."""
+    if profile is None and not tracing.is_on():
+        return run
+    taken = time.monotonic_ns()
+
+    def queued_run(inputs: dict[str, Array]) -> Sequence[Array]:
+        profile_begun = time.monotonic_ns() - taken  # which took milliseconds, and is no wait
+        tracing.say_queued(arrived + profile_begun, thread)
+        try:
+            return run(inputs)
+        finally:
+            tracing.say_queued(0, 0)
+
+    return queued_run if profile is None else profile.around(queued_run)
 
 
 class Profiles:

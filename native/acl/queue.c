@@ -9,11 +9,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "asc_trace.h"
 #include "deadline.h"
 
 typedef struct piece {
     asc_work work;
     struct piece *next;
+    asc_trace_queued queued; /* zeros: no trace was on */
 } piece;
 
 /* Of asc_queue_refuse; `code` is ACL_SUCCESS where there is none. */
@@ -84,7 +86,9 @@ static void do_one(asc_queue *queue) {
     bool skip = queue->stops && queue->code != ACL_SUCCESS;
     pthread_mutex_unlock(&queue->lock);
     asc_enter(one->work.site.function, one->work.site.caller);
+    asc_trace_say_queued(&one->queued);
     aclError code = skip ? ACL_SUCCESS : one->work.run(one->work.argument);
+    asc_trace_say_queued(NULL);
     finish(queue, &one->work, code);
     free(one);
 }
@@ -104,6 +108,8 @@ static void *loop(void *argument) {
 }
 
 aclError asc_queue_push(asc_queue *queue, const asc_work *work) {
+    asc_trace_from_environment();
+    uint64_t began = asc_trace_is_on() ? asc_clock_ns() : 0;
     piece *one = malloc(sizeof *one);
     if (!one)
         return asc_acl_fail(ACL_ERROR_BAD_ALLOC, "this machine has no memory left for one more task of the stream");
@@ -128,6 +134,7 @@ aclError asc_queue_push(asc_queue *queue, const asc_work *work) {
     refusal *refused = &queue->refused;
     if (refused->code != ACL_SUCCESS && (refused->told || refused->thread == gettid())) refused->code = ACL_SUCCESS;
     pthread_cond_signal(&queue->more);
+    if (began) one->queued = (asc_trace_queued){began, (uint32_t)(asc_clock_ns() - began), (uint32_t)gettid()};
     pthread_mutex_unlock(&queue->lock);
     return ACL_SUCCESS;
 }

@@ -27,17 +27,23 @@ static struct recorder {
     int fd; /* -1: the file of this process isn't open yet */
     int error;
     uint64_t written, flushed_ns;
-    uint64_t runs, lost;
+    uint64_t runs, lost, flushed_runs;
+    off_t spare; /* in the file: where room for an asc_trace_end is kept, for when the disk is full */
     asc_trace_buffer buffer;
     asc_trace_known known;
 } recorder = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Thread_local uint32_t own_thread;
+static _Thread_local asc_trace_queued own_queued;
 
 uint32_t asc_trace_thread(void) {
     if (!own_thread) own_thread = (uint32_t)syscall(SYS_gettid);
     return own_thread;
+}
+
+void asc_trace_say_queued(const asc_trace_queued *queued) {
+    own_queued = queued ? *queued : (asc_trace_queued){0};
 }
 
 uint32_t asc_trace_counters(void) {
@@ -60,7 +66,12 @@ static void flush(struct recorder *r) {
             r->error = n == 0 ? ENOSPC : errno;
     }
     /* Half a buffer would end in half a record. */
-    if (r->error && ftruncate(r->fd, (off_t)r->written) == 0) done = 0;
+    if (r->error && ftruncate(r->fd, (off_t)r->written) == 0) {
+        done = 0;
+        r->lost += r->runs - r->flushed_runs;
+        r->runs = r->flushed_runs;
+    }
+    r->flushed_runs = r->runs;
     r->written += done;
     r->buffer.used = 0;
     r->flushed_ns = asc_clock_ns();
@@ -113,7 +124,10 @@ static int add_process(struct recorder *r) {
                              .text_bytes = n,
                              .ranked = ranked()};
     memcpy(p + 1, text, n);
-    return 1;
+    r->spare = (off_t)bytes;
+    asc_trace_end *spare = asc_trace_reserve(&r->buffer, sizeof *spare);
+    if (spare) spare->record = (asc_trace_record){ASC_TRACE_SPARE, sizeof *spare};
+    return spare != NULL;
 }
 
 /* Opens the file of this process and writes its head, so that an unwritable folder is known at once. */
@@ -122,7 +136,7 @@ static int open_file(struct recorder *r) {
     asc_format(path, sizeof path, "%s/ascend_ep.%d.%u.trace", r->folder, (int)getpid(), r->number);
     r->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     r->error = r->fd < 0 ? errno : 0;
-    r->written = r->runs = r->lost = r->n_bounds = r->buffer.used = 0;
+    r->written = r->runs = r->lost = r->flushed_runs = r->n_bounds = r->buffer.used = 0;
     memset(&r->known, 0, sizeof r->known);
     if (r->fd < 0) return 0;
     if (!add_process(r)) r->error = ENOMEM;
@@ -175,22 +189,27 @@ static int write_run(struct recorder *r, uint32_t bound, const asc_traced_run *r
     int has_counts = run->counts && run->counters == r->counters;
     uint64_t counts =
         has_counts ? (uint64_t)run->n_calls * (uint64_t)__builtin_popcount(r->counters) * sizeof(uint64_t) : 0;
-    asc_trace_run *record = asc_trace_reserve(&r->buffer, sizeof *record + times + counts);
+    uint64_t queued = own_queued.queued_ns ? sizeof own_queued : 0;
+    uint32_t bytes = (uint32_t)(sizeof(asc_trace_run) + queued + times + counts);
+    asc_trace_run *record = asc_trace_reserve(&r->buffer, bytes);
     if (!record) return 0;
-    *record = (asc_trace_run){.record = {ASC_TRACE_RUN, (uint32_t)(sizeof *record + times + counts)},
+    *record = (asc_trace_run){.record = {queued ? ASC_TRACE_QUEUED_RUN : ASC_TRACE_RUN, bytes},
                               .bound = bound,
                               .thread = run->thread,
                               .start_ns = run->start,
                               .end_ns = run->end,
                               .code = run->code,
                               .n_calls = run->n_calls};
-    memcpy(record + 1, run->ns, times);
-    if (counts) memcpy((uint8_t *)(record + 1) + times, run->counts, counts);
+    uint8_t *rest = (uint8_t *)(record + 1);
+    if (queued) memcpy(rest, &own_queued, queued);
+    memcpy(rest + queued, run->ns, times);
+    if (counts) memcpy(rest + queued + times, run->counts, counts);
+    r->runs++;
     keep(r);
-    return !r->error;
+    return 1;
 }
 
-/* With the lock: whether what this thread asks for belongs into the trace. */
+/* With the lock: whether what this thread runs belongs into the trace. */
 static int is_wanted(const struct recorder *r) {
     return asc_trace_is_on() && (!r->options.thread || r->options.thread == asc_trace_thread());
 }
@@ -199,10 +218,7 @@ void asc_trace_add_run(asc_bound *b, const asc_traced_run *run) {
     struct recorder *r = &recorder;
     pthread_mutex_lock(&r->lock);
     if (is_wanted(r)) {
-        if (has_room(r) && introduce(r, b) && write_run(r, b->trace_number, run))
-            r->runs++;
-        else
-            r->lost++;
+        if (!has_room(r) || !introduce(r, b) || !write_run(r, b->trace_number, run)) r->lost++;
     }
     pthread_mutex_unlock(&r->lock);
 }
@@ -212,10 +228,7 @@ void asc_trace_add_call(const asc_traced_call *call, const asc_traced_run *run) 
     pthread_mutex_lock(&r->lock);
     if (is_wanted(r)) {
         uint32_t number = has_room(r) ? introduce_call(r, call, run->schedule) : ASC_NONE;
-        if (number != ASC_NONE && write_run(r, number, run))
-            r->runs++;
-        else
-            r->lost++;
+        if (number == ASC_NONE || !write_run(r, number, run)) r->lost++;
     }
     pthread_mutex_unlock(&r->lock);
 }
@@ -297,12 +310,17 @@ int32_t asc_trace_start(const char *folder, const asc_trace_options *options, as
     return code;
 }
 
+static asc_trace_end end_of(const struct recorder *r) {
+    return (asc_trace_end){
+        .record = {ASC_TRACE_END, sizeof(asc_trace_end)}, .end_ns = asc_clock_ns(), .runs = r->runs, .lost = r->lost};
+}
+
 static void finish(struct recorder *r) {
     asc_trace_end *end = r->error ? NULL : asc_trace_reserve(&r->buffer, sizeof *end);
-    if (end)
-        *end = (asc_trace_end){
-            .record = {ASC_TRACE_END, sizeof *end}, .end_ns = asc_clock_ns(), .runs = r->runs, .lost = r->lost};
+    if (end) *end = end_of(r);
     flush(r);
+    asc_trace_end late = end_of(r);
+    if (r->error && pwrite(r->fd, &late, sizeof late, r->spare) < 0) r->error = errno;
     close(r->fd);
     r->fd = -1;
     free(r->buffer.bytes);

@@ -37,8 +37,6 @@ uint32_t *asc_trace_place_of(asc_trace_known *known, const uint8_t *bytes, uint6
 
 extern _Atomic uint32_t asc_trace_state; /* the number of the trace that is on; 0: none */
 
-/* Begins a trace when the environment asks for one; once in the life of a process. */
-void asc_trace_from_environment(void);
 /* The number that tells the kernel's threads apart. */
 uint32_t asc_trace_thread(void);
 

@@ -15,14 +15,17 @@ extern "C" {
 
 /* A trace is a file of records one after another, each a multiple of 8 bytes long, in the machine's byte order. Times
  * are nanoseconds of asc_clock_ns. It begins with an asc_trace_process; a bound partition is described before its first
- * run; an asc_trace_end stands at the end of a trace that was ended. */
+ * run; an asc_trace_end stands at the end of a trace that was ended, or, where the disk was full, in the place that was
+ * kept for it. */
 #define ASC_TRACE_MAGIC 0x43525441 /* "ATRC" */
-#define ASC_TRACE_VERSION 2        /* 1: without schedules */
+#define ASC_TRACE_VERSION 3        /* 1: without schedules; 2: without queues */
 #define ASC_TRACE_PROCESS 1
 #define ASC_TRACE_BOUND 2
 #define ASC_TRACE_RUN 3
 #define ASC_TRACE_SPAN 4
 #define ASC_TRACE_END 5
+#define ASC_TRACE_QUEUED_RUN 6
+#define ASC_TRACE_SPARE 7 /* behind the asc_trace_process: room for an asc_trace_end, once the disk is full */
 
 /* Counters of the thread that runs a plan and of those that help it, in the order of their bits. */
 #define ASC_COUNT_CYCLES 1
@@ -106,6 +109,14 @@ typedef struct asc_trace_run {
     uint32_t n_calls;
 } asc_trace_run;
 
+/* How a run came to the thread that ran it: through a queue. Of an ASC_TRACE_QUEUED_RUN it stands between the
+ * asc_trace_run and its times. */
+typedef struct asc_trace_queued {
+    uint64_t queued_ns;   /* when its caller began to hand it over; 0: it came by no queue */
+    uint32_t spent_ns;    /* how long that took the caller */
+    uint32_t from_thread; /* of the system: the caller's */
+} asc_trace_queued;
+
 /* What an embedder did beside native partitions; text_bytes of a NUL-terminated name follow. */
 #define ASC_SPAN_MODEL 0 /* a whole run of a model of several partitions */
 #define ASC_SPAN_HOST 1  /* a host partition */
@@ -128,7 +139,7 @@ typedef struct asc_trace_options {
     uint32_t struct_bytes; /* sizeof(asc_trace_options) */
     uint32_t counters;     /* ASC_COUNT_... to try */
     uint64_t max_bytes;    /* of the file; 0: 1 GiB. Runs beyond are counted only */
-    uint32_t thread;       /* as the system numbers it: record what it asks for alone; 0: all threads */
+    uint32_t thread;       /* of the system: record what it runs alone; 0: all threads */
     uint32_t pad;
 } asc_trace_options;
 
@@ -146,6 +157,9 @@ ASC_API int32_t asc_trace_option(asc_trace_options *options, const char *key, co
 /* Ends it; fails with ASC_E_IO when runs were lost. Without a trace nothing happens. */
 ASC_API int32_t asc_trace_stop(asc_status *status);
 ASC_API int32_t asc_trace_is_on(void);
+/* Begins a trace when the environment asks for one; once in the life of a process. What opens models or launches calls
+ * does so by itself. */
+ASC_API void asc_trace_from_environment(void);
 /* An operator or a kernel that ran beside models. */
 typedef struct asc_traced_call {
     const char *name;           /* aclnnAdd, or the kernel's own */
@@ -162,6 +176,8 @@ ASC_API int32_t asc_trace_begin_call(void);
 ASC_API void asc_trace_end_call(const asc_traced_call *call);
 /* Between them: what stands as the call's schedule, cut where there is no room. */
 ASC_API void asc_trace_say_schedule(const char *text);
+/* What this thread runs from now on came by a queue so; NULL: by none. */
+ASC_API void asc_trace_say_queued(const asc_trace_queued *queued);
 /* Adds a span of this thread, when a trace is on. */
 ASC_API void asc_trace_add_span(uint32_t kind, const char *name, uint64_t start_ns, uint64_t end_ns);
 
@@ -173,6 +189,7 @@ ASC_ASSERT_SIZE(asc_trace_value, 32);
 ASC_ASSERT_SIZE(asc_trace_insn, 16);
 ASC_ASSERT_SIZE(asc_trace_operand, 80);
 ASC_ASSERT_SIZE(asc_trace_run, 40);
+ASC_ASSERT_SIZE(asc_trace_queued, 16);
 ASC_ASSERT_SIZE(asc_trace_span, 40);
 ASC_ASSERT_SIZE(asc_trace_end, 32);
 

@@ -14,6 +14,7 @@
 
 #define THREADS 4
 #define ROUNDS 200
+#define THE_CALLER 12345 /* of what came by a queue */
 
 typedef struct worker {
     pthread_t thread;
@@ -54,17 +55,22 @@ static int run_all(asc_model *model) {
 
 /* What a trace holds: runs, and whether its records follow one another to the end. */
 typedef struct found {
-    uint64_t runs, lost, said, counted; /* of the runs, those with counts */
+    uint64_t runs, lost, said, counted, queued; /* of the runs, those with counts, and by a queue */
     uint32_t bounds;
     int whole;
 } found;
 
 static void count(found *f, const asc_trace_record *record) {
-    if (record->kind == ASC_TRACE_RUN) {
+    if (record->kind == ASC_TRACE_RUN || record->kind == ASC_TRACE_QUEUED_RUN) {
         const asc_trace_run *run = (const asc_trace_run *)record;
-        const uint64_t *ns = (const uint64_t *)(run + 1);
+        const asc_trace_queued *queued = (const asc_trace_queued *)(run + 1);
+        int has_queue = record->kind == ASC_TRACE_QUEUED_RUN;
+        const uint64_t *ns = (const uint64_t *)(queued + has_queue);
         f->runs++;
-        f->counted += record->bytes > sizeof *run + 2 * run->n_calls * sizeof *ns;
+        f->queued += has_queue;
+        f->counted += record->bytes > (char *)(ns + 2 * run->n_calls) - (char *)run;
+        if (has_queue)
+            CHECK(queued->queued_ns <= run->start_ns && queued->spent_ns == 7 && queued->from_thread == THE_CALLER);
         CHECK(run->bound < f->bounds && run->start_ns <= run->end_ns);
         for (uint32_t i = 0; i < run->n_calls; i++)
             CHECK(run->start_ns <= ns[2 * i] && ns[2 * i] <= ns[2 * i + 1] && ns[2 * i + 1] <= run->end_ns);
@@ -117,7 +123,7 @@ static found trace_of(asc_model *model, const char *folder, int number, const as
 
 #define CALLS 500
 
-/* Calls beside models: of two shapes, one of them failing. */
+/* Calls beside models: of two shapes, one of them failing; each third comes by a queue. */
 static void *launch(void *arg) {
     int *recorded = arg;
     for (int i = 0; i < CALLS; i++) {
@@ -125,8 +131,11 @@ static void *launch(void *arg) {
                                  {.dtype = ASC_UNDEFINED},
                                  {.dims = {4, 1}, .dtype = ASC_FLOAT32, .rank = 2}};
         asc_traced_call call = {"aclnnAny", "any", "Any", operands, 2, 1, 8, i % 2 ? ASC_E_RUN : ASC_OK};
+        asc_trace_queued queued = {asc_clock_ns(), 7, THE_CALLER};
+        if (i % 3 == 0) asc_trace_say_queued(&queued);
         if (!asc_trace_begin_call()) continue;
         asc_trace_end_call(&call);
+        asc_trace_say_queued(NULL);
         ++*recorded;
     }
     return NULL;
@@ -190,7 +199,7 @@ int main(void) {
     asc_trace_options mine = {.struct_bytes = sizeof mine, .thread = (uint32_t)syscall(SYS_gettid)};
     CHECK(trace_of(m, folder, 4, &mine).lost == 0);
     f = trace_of_calls(folder, 5, &all);
-    CHECK(f.bounds == 2 && f.lost == 0);
+    CHECK(f.bounds == 2 && f.lost == 0 && f.queued == THREADS * ((CALLS + 2) / 3));
     f = trace_of_calls(folder, 6, &little);
     CHECK(f.bounds == 2 && f.lost > 0);
     trace_across(folder);

@@ -107,6 +107,16 @@ def test_operators_that_a_program_launches(tmp_path: Path, monkeypatch: pytest.M
     apis = {(row["Level"], row["API Name"]): row["Count"] for row in table(made.folder, "api_statistic")}
     assert apis["acl", "aclnnMm"] == "1"
     assert not table(made.folder, "step_trace")  # no model, no iterations
+    assert all(float(row["cpu_queue_time(us)"]) >= 0 for row in rows)
+    (timeline,) = made.folder.rglob("msprof_*.json")
+    events = json.loads(timeline.read_text())
+    handed = [event for event in events if event["name"] == "Enqueue@aclnnAdd"]
+    assert len(handed) == 3
+    for event in handed:
+        arrow = {e["ph"]: e for e in events if e.get("id") == str(event["args"]["connection_id"])}
+        assert arrow["s"]["tid"] == event["tid"] != arrow["f"]["tid"]
+        assert arrow["s"]["ts"] == event["ts"]
+        assert float(arrow["s"]["ts"]) < float(arrow["f"]["ts"])
 
 
 def test_kernels_that_a_program_launches(run: Runner, binary: Path, tmp_path: Path) -> None:

@@ -97,11 +97,12 @@ def test_architectures(toolkit: Path, torch_npu: Path) -> None:
 
 
 @pytest.mark.slow
-def test_its_profiler(toolkit: Path, torch_npu: Path, tmp_path: Path) -> None:
-    """Records by our aclprof... and reads what our msprof exports. Without its queue, kernels are found in
-    their steps."""
+@pytest.mark.parametrize("queue", ["0", "1"])
+def test_its_profiler(toolkit: Path, torch_npu: Path, tmp_path: Path, queue: str) -> None:
+    """Records by our aclprof... and reads what our msprof exports. Kernels are found in their steps, though
+    with a queue each may run long after its step launched it."""
     program = ROOT / "tests" / "acl" / "programs" / "torch_npu_profiler.py"
-    printed = run(toolkit, torch_npu, sys.executable, str(program), str(tmp_path), TASK_QUEUE_ENABLE="0")
+    printed = run(toolkit, torch_npu, sys.executable, str(program), str(tmp_path), TASK_QUEUE_ENABLE=queue)
     folders = [Path(text) / "ASCEND_PROFILER_OUTPUT" for text in json.loads(printed.splitlines()[-1])]
     assert [folder.parents[1].name for folder in folders] == ["scheduled", "trained"]
 

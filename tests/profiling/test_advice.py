@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -191,12 +192,21 @@ def test_the_first_advice(
     assert Path(f"{first}.om").is_file()
 
 
-def test_the_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "getloadavg", lambda: (999.0, 0.0, 0.0))
     onnx.save(model("(float[N,64] x) => (float[N,64] y) { y = Softmax(x) }"), tmp_path / "m.onnx")
     assert main(["advise", str(tmp_path / "m.onnx"), "--each=0.02", "--seconds=0"]) == 0
     shown = capsys.readouterr().out
     assert "not tried: no time was left" in shown
     assert "what bounds it" in shown
+    assert "load 999" in shown
+    assert "--clock=cpu is surer" in shown
+    assert main(["advise", str(tmp_path / "m.onnx"), "--each=0.02", "--seconds=0", "--clock=cpu"]) == 0
+    shown = capsys.readouterr().out
+    assert "what threads gain can't be told now" in shown
+    assert "surer" not in shown
     assert main(["advise", str(tmp_path / "m.onnx"), "--apply=nothing"]) == 1
     assert main(["advise", str(tmp_path / "none.onnx")]) == 1
     (tmp_path / "bad.onnx").write_bytes(b"no model")

@@ -17,8 +17,10 @@ import pytest
 from profiled import PROGRAM, RUNS
 
 import ascend_ep
+from ascend_ep.cli.prof import main
 from ascend_ep.compiler.convert import convert
 from ascend_ep.errors import AscendError
+from ascend_ep.profiling import export, timeline
 from ascend_ep.profiling.collect import run_command
 from ascend_ep.profiling.profile import Profile, open_profile
 from ascend_ep.profiling.trace_file import ProcessTrace, read_trace
@@ -105,6 +107,72 @@ def test_inside_onnxruntime(small: Path, tmp_path: Path) -> None:
     assert (made.status, len(process.runs), len(process.calls)) == (0, 5, 15)
 
 
+@pytest.mark.parametrize("counters", [0, tracing.ALL_COUNTERS])
+def test_runs_that_came_by_a_queue(small: Path, tmp_path: Path, counters: int) -> None:
+    """Among others, of the same and of other shapes, in any order: each has its own time and thread."""
+    rng, session, given = np.random.default_rng(0), ascend_ep.InferenceSession(small), []
+    tracing.start(tmp_path, counters)
+    for _ in range(300):
+        at = time.monotonic_ns() if rng.random() < 0.7 else 0
+        thread = int(rng.integers(1, 2**32)) if at else 0
+        tracing.say_queued(at, thread)
+        session.run(None, feed(int(rng.integers(1, 3))))
+        given.append((at, thread))
+    tracing.say_queued(0, 0)
+    session.run(None, feed())
+    assert tracing.stop() is None
+    trace = only_trace(tmp_path)
+    assert list(zip(*(trace.runs[name].tolist() for name in ("queued", "host")), strict=True)) == [
+        *given,
+        (0, 0),
+    ]
+    assert [ns >= 0 for ns in trace.queue_ns] == [at > 0 for at, _ in given] + [False]
+    assert (trace.runs["start"][trace.calls["run"]] <= trace.calls["start"]).all()
+    assert (trace.calls["end"] <= trace.runs["end"][trace.calls["run"]]).all()
+    assert len(trace.counts) == (len(trace.calls) if trace.counters else 0)
+
+
+def test_runs_of_one_hand_over_waited_once(small: Path, tmp_path: Path) -> None:
+    """As partitions of a model do: what ran of it before is no time in the queue."""
+    session, given = ascend_ep.InferenceSession(small), []
+    tracing.start(tmp_path)
+    for parts in (3, 1, 2):
+        given.append((time.monotonic_ns(), 7))
+        tracing.say_queued(*given[-1])
+        for _ in range(parts):
+            session.run(None, feed())
+    tracing.say_queued(0, 0)
+    assert tracing.stop() is None
+    trace = only_trace(tmp_path)
+    assert [ns >= 0 for ns in trace.queue_ns] == [True, False, False, True, True, False]
+    assert trace.runs["queued"].tolist() == [
+        at for (at, _), n in zip(given, (3, 1, 2), strict=True) for _ in range(n)
+    ]
+    events = list(timeline.events(Profile(tmp_path, [trace])))
+    begun = [e["ts"] for e in events if e["ph"] == "s"]
+    handed = [e["ts"] for e in events if e["name"].startswith("Enqueue@")]
+    assert [begun[i] for i in (0, 3, 4)] == handed
+    assert begun == [at for at, n in zip(handed, (3, 1, 2), strict=True) for _ in range(n)]
+
+
+def test_a_trace_of_one_thread_has_no_run_of_another(small: Path, tmp_path: Path) -> None:
+    """Though this thread handed it over, as a server's event loop does with all requests."""
+    session = ascend_ep.InferenceSession(small)
+
+    def run(thread: int) -> None:
+        tracing.say_queued(time.monotonic_ns(), thread)
+        session.run(None, feed())
+
+    here = threading.get_native_id()
+    tracing.start(tmp_path, thread=here)
+    other = threading.Thread(target=run, args=(here,))
+    other.start()
+    other.join()
+    session.run(None, feed())
+    assert tracing.stop() is None
+    assert only_trace(tmp_path).runs["thread"].tolist() == [here]
+
+
 def test_many_threads_at_once(small: Path, tmp_path: Path) -> None:
     session = ascend_ep.InferenceSession(small)
     tracing.start(tmp_path)
@@ -186,9 +254,25 @@ def test_a_full_disk_costs_records_and_no_run(small: Path, tmp_path: Path) -> No
     )
     assert (ran.returncode, ran.stdout) == (0, "ran\n"), ran.stderr
     trace = only_trace(tmp_path)
-    assert not trace.complete
-    assert 0 < len(trace.runs) < 9000
+    assert trace.complete
+    assert 0 < len(trace.runs) == 9000 - trace.lost
     assert 3 * len(trace.runs) == len(trace.calls)
+
+
+def test_tables_are_shown_though_files_cannot_be_written(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They say how many runs a full disk left no room for."""
+
+    def failing(*given: object) -> None:
+        raise AscendError("E40002", "no space left")
+
+    monkeypatch.setattr(export, "write_files", failing)
+    line = ["run", f"--output={tmp_path}", "--", sys.executable, "-c", PROGRAM, str(small), "2"]
+    assert main(line) == 1
+    said = capsys.readouterr()
+    assert "E40002" in said.err
+    assert "2 runs, 6 kernel calls" in said.out
 
 
 def test_a_killed_process_leaves_what_it_wrote(small: Path, tmp_path: Path) -> None:

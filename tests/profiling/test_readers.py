@@ -33,6 +33,7 @@ from ascend_ep.profiling.msprof_files import us
 from ascend_ep.profiling.profile import Profile
 from ascend_ep.profiling.rounding import ordered_durations, rounded
 from ascend_ep.profiling.torch_files import write_torch_files
+from ascend_ep.runtime import tracing
 
 READER = os.environ.get("ASCEND_EP_TEST_MSPROF", "")
 needs_reader = pytest.mark.skipif(not READER, reason="ASCEND_EP_TEST_MSPROF names no msprof-analyze")
@@ -154,7 +155,7 @@ def perfetto(trace: Path, folder: Path) -> dict[str, int]:
 
 @needs_reader
 def test_perfetto_drops_nothing(tmp_path: Path) -> None:
-    """Of runs in three threads, whose slices touch each other: none dropped, none changed."""
+    """Of runs in three threads, half of them queued by a fourth, that touch: none dropped, none changed."""
     profile = of_threads()
     (timeline,) = write_files(replace(profile, folder=tmp_path), "PipeUtilization")[-1:]
     phases = [event["ph"] for event in json.loads(timeline.read_text())]
@@ -174,8 +175,11 @@ def of_threads(body: str = "a = Softmax(x)  y = CumSum(a, one)") -> Profile:
     session = layer(body)
     feed = {"x": np.ones((8, 64), np.float32)}
 
+    here = threading.get_native_id()
+
     def work() -> None:
-        for _ in range(200):
+        for i in range(200):
+            tracing.say_queued(time.monotonic_ns() * (i % 2), here)
             session.run(None, feed)
 
     with ascend_ep.profile() as recording:
@@ -211,7 +215,7 @@ def test_slices_keep_their_order(name: str, read: Callable[[str], int], tmp_path
         if event["ph"] == "X":
             start = read(event["ts"])
             lanes[event["pid"], event["tid"]].append((start, start + round(1000 * event["dur"])))
-    assert len(lanes) == {"msprof": 6, "trace_view": 12}[name]
+    assert len(lanes) == {"msprof": 7, "trace_view": 13}[name]
     for lane in lanes.values():
         assert first_overlap(lane) is None
 

@@ -98,10 +98,10 @@ def loop() -> onnx.ModelProto:
 
 def layout_flips() -> onnx.ModelProto:
     """The head of a segmentation with channels first, between images with channels last."""
-    text = """(float[8,32,32,24] x) => (float[8,32,32,24] y) {
+    text = """(float[8,32,32,64] x) => (float[8,32,32,64] y) {
         a = Transpose<perm = [0, 3, 1, 2]>(x)  b = Mul(a, scale)  c = Softmax<axis = 1>(b)
         y = Transpose<perm = [0, 2, 3, 1]>(c) }"""
-    return parsed(text, scale=weight(24, 1, 1))
+    return parsed(text, scale=weight(64, 1, 1))
 
 
 def old_opset() -> onnx.ModelProto:

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +17,9 @@ from grpc_client import Client, refusal, request
 from running import Running
 from served_models import put, rows, wide_rows
 
+import ascend_ep
 from ascend_ep.cli.serve import export_profile
+from ascend_ep.compiler.convert import convert
 from ascend_ep.errors import AscendError
 from ascend_ep.profiling.profile import open_profile
 from ascend_ep.runtime import tracing
@@ -86,6 +89,11 @@ def test_a_request_has_a_profile_of_its_own(server: Running, folder: Path) -> No
     facts = json.loads((found / "request.json").read_text())
     assert (facts["model"], facts["id"], facts["batch_rows"]) == ("rows", "mine", 3)
     assert facts["compute_infer_ns"] >= int(process.runs[0]["end"] - process.runs[0]["start"])
+    assert (process.queue_ns[0], process.runs[0]["host"], facts["queue_ns"]) == (
+        -1,
+        0,
+        0,
+    )  # it ran where it came
     (summary,) = found.glob("mindstudio_profiler_output/op_summary_*.csv")
     with summary.open(newline="") as file:
         table = list(csv.DictReader(file))
@@ -291,6 +299,29 @@ def test_a_batch_whose_first_client_is_gone(folder: Path) -> None:
     Batch(jobs, rules, rules.key_of(x)).execute(lambda inputs: [inputs["x"]])
     assert (gone.folder, waits.error) == (None, None)
     assert waits.folder is not None
+
+
+def test_the_wait_of_a_batch_is_the_profiled_requests_own(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not that of another in the batch, nor the time that beginning its profile takes."""
+    session = ascend_ep.InferenceSession(convert(rows()).to_bytes())
+    x = {"x": np.ones((1, 8), np.float32)}
+    jobs = [Job(InferRequest("m", "", x), x, 1, lambda job, result: None) for _ in range(2)]
+    jobs[0].arrived -= 10**9
+    jobs[1].profile = profiles.RequestProfile(folder, lambda: None)
+
+    def slow_start(*given: object, **more: int) -> None:
+        time.sleep(0.3)
+        start(*given, **more)
+
+    start = tracing.start
+    monkeypatch.setattr(tracing, "start", slow_start)
+    rules = BatchRules((("x", ("N", 8)),), 8)
+    Batch(jobs, rules, rules.key_of(x)).execute(lambda inputs: session.run(None, inputs))
+    (process,) = open_profile(jobs[1].profile.folder or folder).processes
+    assert jobs[1].timings.queue <= process.queue_ns[0] < jobs[1].timings.queue + 2 * 10**8
+    assert process.runs[0]["host"] == jobs[1].thread
 
 
 def test_a_server_that_is_profiled_as_a_whole(

@@ -74,8 +74,9 @@ class Batch:
         whole = len(jobs) == 1 and padded == rows
         feed = jobs[0].inputs if whole else _assembled(jobs, padded)
         assembled = _clock()
-        profile = next((job.profile for job in jobs if job.profile and not job.finished), None)
-        outputs = recorded(run, profile)(feed)
+        asks = next((job for job in jobs if job.profile and not job.finished), None)
+        waited = asks or jobs[0]
+        outputs = recorded(run, asks and asks.profile, waited.arrived, waited.thread)(feed)
         ran = _clock()
         outcomes: list[Outcome] = [outputs] if whole else _cut(outputs, jobs, padded)
         cut = _clock()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 
@@ -19,6 +20,7 @@ class Job:
     rows: the size of the batch dimension, 1 for a model without one. level: 0 goes first. size: bytes of the
     inputs. start_by: on the clock of time.monotonic. These three are set by a scheduler that lets it wait.
     own_deadline: whether the request named its deadline. profile: what records its run, if it is recorded.
+    arrived and thread: when, of time.monotonic_ns, and on which thread it was made.
     """
 
     __slots__ = (
@@ -33,6 +35,7 @@ class Job:
         "rows",
         "size",
         "start_by",
+        "thread",
         "timings",
     )
 
@@ -48,6 +51,7 @@ class Job:
         self.start_by: float | None = None
         self.timings = Timings(batch=rows)
         self.arrived = time.monotonic_ns()
+        self.thread = threading.get_native_id()
 
     def finish(self, outputs: Sequence[Array]) -> None:
         if not self.finished:

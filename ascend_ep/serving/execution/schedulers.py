@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 
 from ascend_ep.errors import AscendError
-from ascend_ep.serving.profiles import recorded
 from ascend_ep.serving.refusals import internal
 from ascend_ep.serving.statistics import VersionStatistics
 
@@ -69,7 +68,8 @@ class DirectScheduler:
             return
         began = time.monotonic_ns()
         try:
-            outputs = recorded(self._run, job.profile)(job.inputs)
+            run = self._run if job.profile is None else job.profile.around(self._run)
+            outputs = run(job.inputs)
         except Exception as failure:
             job.fail(internal(failure))
             return
