@@ -145,6 +145,7 @@ def _run(
     from ascend_ep.profiling.collect import run_command
     from ascend_ep.profiling.operator_files import chosen, new_folder, write_operators
     from ascend_ep.profiling.profile import open_profile
+    from ascend_ep.runtime import tracing
 
     folder = new_folder(output)
     made = run_command(command, folder / "dump")
@@ -154,6 +155,9 @@ def _run(
         if error.code != "E44002":
             raise
         tasks = []
+    if not tasks and made.was_interrupted:
+        tracing.remove_folder(folder)
+        raise KeyboardInterrupt
     if not tasks:
         reason = "it ran no operator" + (" of these names" if names else "")
         print(AscendError("E44004", " ".join(command), reason), file=sys.stderr)

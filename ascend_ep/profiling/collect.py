@@ -20,10 +20,17 @@ NOT_FOUND, NOT_STARTED = 127, 126
 
 @dataclass(frozen=True)
 class Collection:
-    """The folder of a profile that was made, and the command's exit status."""
+    """The folder of a profile that was made, the command's exit status, and whether Ctrl-C ended it.
+    `is_new`: whether the folder that it is in was made for it."""
 
     folder: Path
     status: int
+    was_interrupted: bool
+    is_new: bool
+
+    def discard(self) -> None:
+        """Removes what was made, when nothing came of it."""
+        _discard(self.folder, self.is_new)
 
 
 def run_command(
@@ -39,13 +46,19 @@ def run_command(
     environment = {**os.environ, "ASCEND_EP_PROFILE": told}
     try:
         process = subprocess.Popen([_program(command[0]), *command[1:]], env=environment)
-    except OSError as error:
-        tracing.remove_folder(folder)
-        if is_new:
-            with suppress(OSError):  # there is something in it by now
-                os.rmdir(output)
-        raise AscendError("E44003", f"{command[0]}: {error.strerror}") from error
-    return Collection(folder, _wait(process))
+    except BaseException as error:
+        _discard(folder, is_new)
+        if isinstance(error, OSError):
+            raise AscendError("E44003", f"{command[0]}: {error.strerror}") from error
+        raise
+    return Collection(folder, *_wait(process), is_new)
+
+
+def _discard(folder: Path, is_new: bool) -> None:
+    tracing.remove_folder(folder)
+    if is_new:
+        with suppress(OSError):  # there is something in it by now
+            folder.parent.rmdir()
 
 
 def _program(name: str) -> str:
@@ -54,13 +67,18 @@ def _program(name: str) -> str:
     return f"./{name}" if here.name == name and not shutil.which(name) and here.is_file() else name
 
 
-def _wait(process: subprocess.Popen[bytes]) -> int:
-    """The terminal sends Ctrl-C to the command as well: it is for the command to say what that means."""
+def _wait(process: subprocess.Popen[bytes]) -> tuple[int, bool]:
+    """Its status, and whether Ctrl-C was meant to end it. The terminal sends that to the command as well: it
+    is for the command to say what that means."""
     asked = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+    was_interrupted = False
     try:
         while True:
-            with suppress(KeyboardInterrupt):
+            try:
                 status = process.wait()
-                return 128 - status if status < 0 else status
+            except KeyboardInterrupt:
+                was_interrupted = True
+            else:
+                return 128 - status if status < 0 else status, was_interrupted
     finally:
         signal.signal(signal.SIGTERM, asked)

@@ -159,6 +159,47 @@ print(raised)"""
     assert (done.stdout, done.stderr) == ("150\n", "")
 
 
+LOST = {
+    "extension module": """
+import abc
+register = abc.ABCMeta.register
+def interrupted(*types):
+    came.append(os.kill(os.getpid(), 2))
+    return register(*types)
+abc.ABCMeta.register = interrupted
+import numpy.random._generator  # by Cython
+""",
+    "finalizer": """
+import weakref
+class Thing: pass
+thing = Thing()
+weakref.finalize(thing, lambda: came.append(os.kill(os.getpid(), 2)))
+del thing
+""",
+}
+
+
+@pytest.mark.parametrize("lost", LOST)
+def test_an_interrupt_that_would_be_lost(lost: str) -> None:
+    """In Python that C calls, and whose exceptions it passes over: it comes behind that."""
+    program = f"""
+import os, signal, sys, time
+from ascend_ep.interrupt import watching
+signal.signal(signal.SIGINT, signal.default_int_handler)
+came = []
+try:
+    with watching():
+        exec({LOST[lost]!r})
+        for _ in range(200): time.sleep(0.01)
+        print("lost")
+except KeyboardInterrupt:
+    print("raised", bool(came))"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.stdout, done.stderr) == ("raised True\n", "")
+
+
 AMID_LOCKS = """
 import os, signal, threading
 def interrupt_amid_locks():

@@ -131,19 +131,39 @@ def _move(steps: Sequence[tuple[Path | None, Path, Path]]) -> None:
 
 
 @contextmanager
+def tried_in(folder: Path) -> Iterator[Path]:
+    """A folder in this one, to see what can be made there: gone after the block, which signals wait for.
+    Raises OSError."""
+    came: list[int] = []
+    try:
+        with _deferred(came), tempfile.TemporaryDirectory(dir=folder, prefix=_PREFIX) as trial:
+            yield Path(trial)
+    finally:
+        for late in sorted(set(came)):
+            signal.raise_signal(late)
+
+
+@contextmanager
 def _uninterrupted() -> Iterator[None]:
     """Signals wait, those that end a program; an interrupt that comes meanwhile has come too late. Raises
     KeyboardInterrupt for one that is still to be raised."""
     interrupt.check()
+    came: list[int] = []
+    with _deferred(came):
+        yield
+    for late in set(came) - {signal.SIGINT}:
+        signal.raise_signal(late)
+
+
+@contextmanager
+def _deferred(came: list[int]) -> Iterator[None]:
+    """Signals that end a program only leave their numbers in `came`. Only the main thread handles any."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    came: list[int] = []
     before = {number: signal.signal(number, lambda n, _: came.append(n)) for number in _DEFERRED}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    for late in set(came) - {signal.SIGINT}:
-        signal.raise_signal(late)
