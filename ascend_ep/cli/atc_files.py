@@ -7,10 +7,14 @@ import itertools
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ascend_ep import atomic_file, regular_file
-from ascend_ep.cli.command import LINE
+from ascend_ep.cli.command_line import LINE
 from ascend_ep.errors import AscendError, nearest
+
+if TYPE_CHECKING:
+    from ascend_ep.compiler.conversion import Conversion
 
 #: Bytes of --output; the rest of what a file system takes is for suffixes and for files half written.
 MAX_NAME, MAX_PATH = 200, 4000
@@ -65,6 +69,33 @@ def output_path(text: str) -> Path:
             "E10001", text, "--output", f"The folder cannot be made: {error.strerror}."
         ) from error
     return stem
+
+
+def write_bundle(conversion: Conversion, text: str, flag: str) -> Path:
+    """Writes TEXT.om and, for onnxruntime, TEXT_ctx.onnx, whose folder is made: all or nothing, also where it
+    is interrupted. Returns TEXT. Raises AscendError."""
+    stem = output_stem(text)
+    bundle, context = Path(f"{stem}.om"), Path(f"{stem}_ctx.onnx")
+    with atomic_file.removing_new([stem.parent]):
+        output_path(text)
+        content = conversion.context_model(bundle.name)  # before anything is written
+        before = _identity(bundle)
+        try:
+            conversion.write(bundle)
+            write_renamed(context, content, flag)
+        except KeyboardInterrupt:
+            if _identity(bundle) != before:
+                write_renamed(context, content, flag)
+            raise
+    return stem
+
+
+def _identity(file: Path) -> tuple[int, int] | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
 
 
 def check_target(text: str, flag: str) -> None:

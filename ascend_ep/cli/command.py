@@ -10,10 +10,10 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from contextvars import ContextVar
 from typing import Any, NoReturn
 
 import _ascend_ep_start
+from ascend_ep.cli.command_line import LINE
 from ascend_ep.cli.streams import OUTPUT, standard_streams
 from ascend_ep.errors import AscendError, did_you_mean, is_thread_refused
 from ascend_ep.extras import lacking
@@ -26,9 +26,6 @@ FAILED, WRONG_USAGE = 1, 2
 _LIMITS = "Check the disk, the open files and the limits of the system."
 
 Main = Callable[..., int]
-
-#: The words of the line that runs.
-LINE: ContextVar[Sequence[str]] = ContextVar("LINE", default=())
 
 
 def command(name: str) -> Callable[[Main], Main]:

@@ -54,9 +54,6 @@ def collect(
     except AscendError as error:
         if error.code != "E44002":
             raise
-        if made.was_interrupted:
-            made.discard()
-            raise KeyboardInterrupt from None
         reason = "no model ran in it, in this or any process that it began"
         print(AscendError("E44004", " ".join(command), reason), file=sys.stderr)
         return made.status or 1

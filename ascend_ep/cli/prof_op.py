@@ -148,16 +148,17 @@ def _run(
     from ascend_ep.runtime import tracing
 
     folder = new_folder(output)
-    made = run_command(command, folder / "dump")
+    try:
+        made = run_command(command, folder / "dump")
+    except BaseException:
+        tracing.remove_folder(folder)
+        raise
     try:
         tasks = chosen(open_profile(made.folder), names, count, skip)
     except AscendError as error:
         if error.code != "E44002":
             raise
         tasks = []
-    if not tasks and made.was_interrupted:
-        tracing.remove_folder(folder)
-        raise KeyboardInterrupt
     if not tasks:
         reason = "it ran no operator" + (" of these names" if names else "")
         print(AscendError("E44004", " ".join(command), reason), file=sys.stderr)

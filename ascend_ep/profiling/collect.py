@@ -7,11 +7,12 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from ascend_ep import atomic_file
 from ascend_ep.errors import AscendError
+from ascend_ep.profiling.profile import has_records
 from ascend_ep.runtime import tracing
 
 #: What a shell reports of a command that it can't find or start.
@@ -20,17 +21,10 @@ NOT_FOUND, NOT_STARTED = 127, 126
 
 @dataclass(frozen=True)
 class Collection:
-    """The folder of a profile that was made, the command's exit status, and whether Ctrl-C ended it.
-    `is_new`: whether the folder that it is in was made for it."""
+    """The folder of a profile that was made, and the command's exit status."""
 
     folder: Path
     status: int
-    was_interrupted: bool
-    is_new: bool
-
-    def discard(self) -> None:
-        """Removes what was made, when nothing came of it."""
-        _discard(self.folder, self.is_new)
 
 
 def run_command(
@@ -38,27 +32,29 @@ def run_command(
 ) -> Collection:
     """Runs the command to its end; interrupts go to it, and what was recorded until then is kept.
 
-    Raises AscendError E44003 when it can't be started, E40002 when `output` can't be written.
+    Raises AscendError E44003 when it can't be started, E40002 when `output` can't be written, and
+    KeyboardInterrupt for an interrupt before anything was recorded. Then nothing is left.
     """
-    is_new = not os.path.exists(output)
-    folder = tracing.new_folder(output)
+    with atomic_file.removing_new([Path(output)]):
+        folder = tracing.new_folder(output)
+        try:
+            return Collection(folder, _run(command, folder, counters, max_bytes))
+        except BaseException:
+            tracing.remove_folder(folder)
+            raise
+
+
+def _run(command: Sequence[str], folder: Path, counters: int, max_bytes: int) -> int:
     told = tracing.environment_value(folder / tracing.DATA, counters, max_bytes)
     environment = {**os.environ, "ASCEND_EP_PROFILE": told}
     try:
         process = subprocess.Popen([_program(command[0]), *command[1:]], env=environment)
-    except BaseException as error:
-        _discard(folder, is_new)
-        if isinstance(error, OSError):
-            raise AscendError("E44003", f"{command[0]}: {error.strerror}") from error
-        raise
-    return Collection(folder, *_wait(process), is_new)
-
-
-def _discard(folder: Path, is_new: bool) -> None:
-    tracing.remove_folder(folder)
-    if is_new:
-        with suppress(OSError):  # there is something in it by now
-            folder.parent.rmdir()
+    except OSError as error:
+        raise AscendError("E44003", f"{command[0]}: {error.strerror}") from error
+    status, was_interrupted = _wait(process)
+    if was_interrupted and not has_records(folder):
+        raise KeyboardInterrupt
+    return status
 
 
 def _program(name: str) -> str:
