@@ -36,11 +36,25 @@ def end(status: int) -> None:
     _ended.append(status)
 
 
+def begin() -> None:
+    """From now on Ctrl-C ends the process, which is a command's alone, in one line."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # nohup's is to ignore it
+        signal.signal(signal.SIGINT, leave)
+        atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # else Python resets it to end us
+
+
+def is_program(package: str) -> bool:
+    """Whether the interpreter was started as `python -m package`, or with a module of it. Its `__init__` is
+    imported first then."""
+    words = sys.orig_argv
+    if sys.argv[:1] != ["-m"] or "-m" not in words[:-1]:
+        return False
+    return words[words.index("-m") + 1].partition(".")[0] == package
+
+
 def _command(module: str) -> Callable[[], int]:
     def run() -> int:
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # nohup's is to ignore it
-            signal.signal(signal.SIGINT, leave)
-            atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # else Python resets it to end us
+        begin()
         name = f"ascend_ep.cli.{module}"
         __import__(name)
         main: Callable[[], int] = sys.modules[name].main

@@ -4,6 +4,11 @@
 a program which only makes sessions runs with `import ascend_ep as ort`. `convert` makes bundles.
 """
 
+import _ascend_ep_start
+
+if _ascend_ep_start.is_program("ascend_ep"):
+    _ascend_ep_start.begin()
+
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ascend_ep import regular_file
+from ascend_ep.errors import AscendError
 
 
 def load(path: str | os.PathLike[str]) -> NDArray[Any] | dict[str, NDArray[Any]]:
@@ -26,6 +27,18 @@ def load(path: str | os.PathLike[str]) -> NDArray[Any] | dict[str, NDArray[Any]]
             if isinstance(error, ValueError) or getattr(error, "errno", errno.EINVAL) != errno.EINVAL:
                 raise
             raise ValueError(str(error) or type(error).__name__) from error
+
+
+def refused(path: str | os.PathLike[str]) -> AscendError:
+    """What `load` has raised ValueError for."""
+    try:
+        with regular_file.opened(path) as file:
+            is_array = file.read(6) == b"\x93NUMPY"
+    except OSError:
+        is_array = False
+    what = "holds Python objects, or is cut" if is_array else "is no .npy or .npz file"
+    fix = "Save arrays with numpy.save or numpy.savez."
+    return AscendError("E40002", f"[{os.fspath(path)}] {what}", fix=fix)
 
 
 def load_one(path: str | os.PathLike[str]) -> NDArray[Any]:

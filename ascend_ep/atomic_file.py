@@ -18,7 +18,7 @@ import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TextIO
@@ -153,6 +153,19 @@ def make_folder(folder: Path, mode: int = 0o777) -> None:
     folder.mkdir(mode, parents=True, exist_ok=True)
     for path in missing:
         sync_folder(path.parent)
+
+
+@contextmanager
+def removing_new(folders: Iterable[Path]) -> Iterator[None]:
+    """Around what makes these folders: those that weren't there before aren't there after it has failed."""
+    new = {p for folder in folders for p in (folder, *folder.parents) if not p.exists()}
+    try:
+        yield
+    except BaseException:
+        for folder in sorted(new, key=lambda p: len(p.parts), reverse=True):
+            with suppress(OSError):  # somebody has put something there
+                folder.rmdir()
+        raise
 
 
 def beside_of(target: Path) -> Path:

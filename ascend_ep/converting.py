@@ -33,13 +33,9 @@ class Bundle:
 
         A suffix .om of `path` isn't doubled. Returns the bundle's path. Raises AscendError; then nothing is
         left."""
-        from ascend_ep.cli.atc_files import output_path, write_renamed
+        from ascend_ep.cli.atc_files import write_bundle
 
-        stem = output_path(os.fspath(path).removesuffix(".om"))
-        context = self._conversion.context_model(f"{stem.name}.om")
-        self._conversion.write(f"{stem}.om")
-        write_renamed(Path(f"{stem}_ctx.onnx"), context, "save")
-        return Path(f"{stem}.om")
+        return Path(f"{write_bundle(self._conversion, os.fspath(path).removesuffix('.om'), 'save')}.om")
 
     def to_bytes(self) -> bytes:
         """The bundle in memory, verified and run once."""

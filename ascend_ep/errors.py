@@ -304,6 +304,7 @@ CODES: dict[str, Code] = {
         "No C compiler was found: %s.",
         "Install gcc or clang, set CC, or pip install ziglang; formulas also run interpreted.",
     ),
+    "E43005": Code("$%s names the compiler [%s], which doesn't work: %s."),
     "E43002": Code(
         "The compiler [%s] failed: %s.",
         "Check the compiler with a small C file; ASCEND_EP_CODEGEN=0 does without.",

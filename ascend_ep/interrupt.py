@@ -1,6 +1,7 @@
 """Ctrl-C in a command: an exception, but never amid another thread's lock, which it would leave taken for
-ever, nor in a destructor, which would lose it. One that waits for its moment is pending: it is raised when it
-may be, or at the end of the command, whatever else the command would have ended in.
+ever, nor in a destructor or as an extension module begins, which would lose it. One that waits for its moment
+is pending: it is raised when it may be, or at the end of the command, whatever else the command would have
+ended in.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ _LOCKING = {
     *("threading", "queue", "concurrent.futures._base", "concurrent.futures.thread"),
     *("importlib._bootstrap", "weakref", "_weakrefset"),
 }
+#: Functions around C that ends an exception, and prints it at most: modules by Cython pass over whatever
+#: fails as they tell `collections.abc` of their types.
+_LOSING = {"finalize.__call__", "ExtensionFileLoader.create_module", "ExtensionFileLoader.exec_module"}
 #: Functions that take a lock for a block that they are called in, which would then give back what it hasn't.
 _RESTORING = {"_acquire_restore"}
 
@@ -50,7 +54,7 @@ class Interrupt:
         again = self.is_pending and number == signal.SIGINT
         self.is_pending = True
         if again or may_raise(frame) or self._is_blocked(frame) or not self._try_again():
-            self.is_pending = _in_destructor(frame)  # where it ends the destructor alone
+            self.is_pending = _is_lost(frame)
             if not self.is_pending:
                 self._rest()
             raise KeyboardInterrupt
@@ -79,7 +83,7 @@ class Interrupt:
         place = (frame.f_code, frame.f_lasti)
         self._tries = self._tries + 1 if place == self._place else 1
         self._place = place
-        is_free = frame.f_code.co_name not in _RESTORING and not _in_destructor(frame)
+        is_free = frame.f_code.co_name not in _RESTORING and not _is_lost(frame)
         return self._tries > BLOCKED and is_free
 
     def _try_again(self) -> bool:
@@ -156,12 +160,13 @@ def may_raise(frame: Any) -> bool:
     """Whether an exception that comes from nowhere does no harm in a frame."""
     if frame is not None and frame.f_globals.get("__name__") in _LOCKING:
         return False
-    return not _in_destructor(frame)
+    return not _is_lost(frame)
 
 
-def _in_destructor(frame: Any) -> bool:
+def _is_lost(frame: Any) -> bool:
+    """Whether an exception would end a destructor or the like, and not the command."""
     while frame is not None:
-        if frame.f_code.co_name == "__del__":
+        if frame.f_code.co_name == "__del__" or frame.f_code.co_qualname in _LOSING:
             return True
         frame = frame.f_back
     return False

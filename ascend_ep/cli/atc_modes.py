@@ -10,8 +10,8 @@ from ascend_ep.cli.atc_arguments import TRUE
 from ascend_ep.cli.atc_files import (
     check_target,
     existing,
-    output_path,
     output_stem,
+    write_bundle,
     write_renamed,
     write_text,
 )
@@ -40,15 +40,12 @@ def convert_model(given: Given, words: Sequence[str]) -> str | None:
     for flag in ("json", "html", "fusion_report"):
         check_target(given.get(flag, ""), f"--{flag}")
     conversion = convert(given, words)
-    output = output_path(given["output"])
     print_table(conversion)
     warn_of_unused(given, conversion)
     warn_of_limits(given, conversion)
     warn_of_float16(given, conversion)
     report_fusions(given, conversion)
-    context = conversion.context_model(f"{output.name}.om")  # before anything is written
-    conversion.write(f"{output}.om")
-    write_renamed(Path(f"{output}_ctx.onnx"), context, "--output")
+    output = write_bundle(conversion, given["output"], "--output")
     if given.get("save_original_model", "false").lower() in TRUE:
         convert({**given, "oo_level": "O1"}, words).write(f"{output}_original.om")
     if "fusion_switch_file" in given or "fusion_report" in given:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 import _ascend_ep_start
+from ascend_ep.cli.command_line import LINE
 from ascend_ep.cli.streams import OUTPUT, standard_streams
 from ascend_ep.errors import AscendError, did_you_mean, is_thread_refused
 from ascend_ep.extras import lacking
@@ -33,7 +34,9 @@ def command(name: str) -> Callable[[Main], Main]:
     def wrap(main: Main) -> Main:
         @functools.wraps(main)
         def run(arguments: Sequence[str] | None = None, *args: Any, **kwargs: Any) -> int:
-            is_asked = list(sys.argv[1:] if arguments is None else arguments) == ["--version"]
+            words = list(sys.argv[1:] if arguments is None else arguments)
+            is_asked = words == ["--version"]
+            before = LINE.set(words)
             try:
                 with standard_streams(), watching() as interrupt:
                     if is_asked:
@@ -41,6 +44,8 @@ def command(name: str) -> Callable[[Main], Main]:
                     return _ended(name, lambda: main(arguments, *args, **kwargs), interrupt)
             except KeyboardInterrupt:  # before its work had begun
                 return _interrupted()
+            finally:
+                LINE.reset(before)
 
         return run
 
@@ -181,8 +186,8 @@ class Parser(argparse.ArgumentParser):
         near, prog = "", self.prog
         if choice := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message):
             near = did_you_mean(choice[1], re.findall(r"[\w.-]+", choice[2]))
-        elif stranger := re.search(r"unrecognized arguments: (-\S+)", message):
-            near = self._meant(stranger[1].partition("=")[0])
+        elif stranger := re.search(r"unrecognized arguments: (\S+)", message):
+            near = self._meant(stranger[1].partition("=")[0]) if stranger[1].startswith("-") else ""
             prog = self._chosen.prog
         print(AscendError("E40021", f"{message}.{near}", fix=f"{prog} --help"), file=sys.stderr)
         raise SystemExit(WRONG_USAGE)

@@ -142,6 +142,8 @@ def _compiler() -> Check:
     try:
         compiler = find_compiler()
     except AscendError as error:
+        if error.code != "E43001":
+            return Check("compiler", "wrong", error.text, error.fix)
         return Check("compiler", "note", "none found; formulas run interpreted", error.fix)
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "trial.c"

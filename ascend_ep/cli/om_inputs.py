@@ -100,6 +100,9 @@ def _from_files(inputs: dict[str, NodeArg], files: Sequence[str]) -> dict[str, N
             found |= loaded
             continue
         target = name if equals else next((n for n in unnamed if n not in found), "")
+        if not target and not equals:
+            fix = f"The inputs are {', '.join(inputs)}."
+            raise AscendError("E40001", f"no input is left for [{path}]", fix=fix)
         if target in found:
             raise AscendError("E40001", f"input [{target}] is given twice", fix="Leave one --input out.")
         found[target] = loaded
@@ -118,8 +121,7 @@ def _load(path: str) -> NDArray[Any] | dict[str, NDArray[Any]]:
     except OSError as error:
         raise AscendError("E40002", f"can't read [{path}]: {error.strerror}") from error
     except ValueError as error:
-        fix = "Save arrays with numpy.save or numpy.savez."
-        raise AscendError("E40002", f"[{path}] is no .npy or .npz file", fix=fix) from error
+        raise array_file.refused(path) from error
 
 
 def _sizes(dims: Sequence[str], free: set[str]) -> dict[str, int]:

@@ -134,12 +134,16 @@ def _print_words(llm: Endpoint, report: str) -> None:
 
 
 def _load(source: Path) -> onnx.ModelProto:
-    import onnx
+    from onnx.external_data_helper import load_external_data_for_model
 
+    from ascend_ep.profiling.source_lines import read_model
+
+    model = read_model(source)
     try:
-        return onnx.load(source)
-    except Exception as error:  # whatever protobuf raises for bytes that are no model
-        raise AscendError("E10041", source, f"it is no ONNX protobuf ({error})") from error
+        load_external_data_for_model(model, str(source.parent))
+    except Exception as error:  # whatever onnx raises for places that are no good
+        raise AscendError("E10041", source, f"its external data can't be read ({error})") from error
+    return model
 
 
 def _apply(given: argparse.Namespace, model: onnx.ModelProto) -> int:

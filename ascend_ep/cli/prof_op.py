@@ -145,9 +145,14 @@ def _run(
     from ascend_ep.profiling.collect import run_command
     from ascend_ep.profiling.operator_files import chosen, new_folder, write_operators
     from ascend_ep.profiling.profile import open_profile
+    from ascend_ep.runtime import tracing
 
     folder = new_folder(output)
-    made = run_command(command, folder / "dump")
+    try:
+        made = run_command(command, folder / "dump")
+    except BaseException:
+        tracing.remove_folder(folder)
+        raise
     try:
         tasks = chosen(open_profile(made.folder), names, count, skip)
     except AscendError as error:

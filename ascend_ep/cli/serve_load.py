@@ -90,11 +90,11 @@ def _plan(given: argparse.Namespace) -> Plan:
 
 async def _measure(given: argparse.Namespace, plan: Plan) -> int:
     url = given.url or ("localhost:8001" if given.protocol == "grpc" else "localhost:8000")
-    client = await _client(given, url, given.batch_size)
     by_rate = given.request_rate_range is not None
     word = "Request Rate" if by_rate else "Concurrency"
     flag = "request-rate-range" if by_rate else "concurrency-range"
     values = _range(given.request_rate_range or given.concurrency_range or "1", flag)
+    client = await _client(given, url, given.batch_size)
     measured: list[Measured] = []
     over = False
     for value in values:

@@ -1,4 +1,4 @@
-"""C compilers: which there is, what it is, and the flags of each ISA level."""
+"""C and C++ compilers: which there is, what it is, and the flags of each ISA level."""
 
 from __future__ import annotations
 
@@ -42,50 +42,80 @@ class Compiler:
 
 
 def find_compiler() -> Compiler:
-    """The first of $CC, cc, gcc, clang and `python -m ziglang cc` that answers. Raises AscendError E43001."""
-    return _find(os.environ.get("CC", ""), os.environ.get("PATH", ""))
+    """$CC, or the first of cc, gcc, clang and `python -m ziglang cc` that answers. Raises AscendError E43001,
+    and E43005 for a $CC that doesn't."""
+    return _find("CC", os.environ.get("CC", ""), os.environ.get("PATH", ""))
+
+
+def find_cpp_compiler() -> Compiler:
+    """$CXX, or the first of c++, g++ and clang++ that answers. Raises AscendError E43001 and E43005."""
+    return _find("CXX", os.environ.get("CXX", ""), os.environ.get("PATH", ""))
 
 
 def has_compiler() -> bool:
-    """Whether there is any."""
+    """Whether there is any. A $CC that doesn't work counts: it is for whoever compiles to say."""
     try:
         find_compiler()
-    except AscendError:
-        return False
+    except AscendError as error:
+        return error.code != "E43001"
     return True
 
 
 @cache
-def _find(given: str, path: str) -> Compiler:
-    tried = []
-    for command in _candidates(given):
-        tried.append(" ".join(command))
+def _find(variable: str, given: str, path: str) -> Compiler:
+    if given.strip():
+        return _named(variable, given)
+    candidates = _candidates(variable)
+    for command in candidates:
         found = _ask(command)
-        if found is not None:
+        if isinstance(found, Compiler):
             return found
-    raise AscendError("E43001", ", ".join(tried))
+    raise AscendError("E43001", ", ".join(" ".join(command) for command in candidates))
 
 
-def _candidates(given: str) -> list[tuple[str, ...]]:
+def _named(variable: str, given: str) -> Compiler:
+    """What the user names, and nothing else in its place."""
     try:
-        named = [tuple(shlex.split(given))] if given.strip() else []
+        found = _ask(tuple(shlex.split(given)))
     except ValueError:
-        named = [(given,)]
-    zig = [(sys.executable, "-m", "ziglang", "cc")] if importlib.util.find_spec("ziglang") else []
-    return [*named, ("cc",), ("gcc",), ("clang",), *zig, *([] if zig else [("python -m ziglang cc",)])]
+        found = "a quote in it has no end"
+    if isinstance(found, Compiler):
+        return found
+    raise AscendError("E43005", variable, given, found, fix=f"Correct {variable}, or unset it.")
 
 
-def _ask(command: tuple[str, ...]) -> Compiler | None:
-    if shutil.which(command[0]) is None:
-        return None
+def _candidates(variable: str) -> list[tuple[str, ...]]:
+    if variable == "CXX":
+        return [("c++",), ("g++",), ("clang++",)]
+    has_zig = importlib.util.find_spec("ziglang") is not None
+    zig = (sys.executable, "-m", "ziglang", "cc") if has_zig else ("python -m ziglang cc",)
+    return [("cc",), ("gcc",), ("clang",), zig]
+
+
+def _ask(command: tuple[str, ...]) -> Compiler | str:
+    """The compiler, or why it is none."""
+    if not command or shutil.which(command[0]) is None:
+        return _absent(command[0] if command else "")
     try:
         answer = subprocess.run(
-            [*command, "--version"], capture_output=True, text=True, timeout=30, check=False
+            [*command, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=30, check=False
         )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    lines = answer.stdout.splitlines()
-    return Compiler(command, lines[0]) if answer.returncode == 0 and lines else None
+    except OSError as error:
+        return error.strerror or str(error)
+    except subprocess.SubprocessError:
+        return "it doesn't answer --version within 30 s"
+    lines = answer.stdout.decode("utf-8", "replace").splitlines()
+    if answer.returncode != 0:
+        return f"--version ends with status {answer.returncode}"
+    return Compiler(command, lines[0]) if lines else "it says nothing to --version"
+
+
+def _absent(name: str) -> str:
+    if os.path.isdir(name):
+        return "it is a folder"
+    if os.path.exists(name):
+        return "it is no file that may be executed"
+    return "there is no such command"
 
 
 def flags_of(isa: str) -> tuple[str, ...]:

@@ -124,7 +124,8 @@ class _Description:
             self.sort(clause)
         op = self.op_type or self.defined_name(main)
         if not identifier(op):
-            self.reader.fail("E42003", f"{op[:80]} can't be a name: use letters, digits and _", at=main.at)
+            named = (op or main.name)[:80]
+            self.reader.fail("E42003", f"{named} can't be a name: use letters, digits and _", at=main.at)
         parameters = self.parameters(main)
         names = as_names(parameters, ())
         parser = MathematicsParser(self.reader, self.definitions, names, self.reader.indices)

@@ -68,7 +68,7 @@ class _PseudoCode(Expressions):
         results = [self.result(r, function) for r in returned]
         op = op_type or camel_case(identifier(function.name))
         if not identifier(op):
-            self.refuse(function, f"{op[:80]} can't be a name: use letters, digits and _")
+            self.refuse(function, f"{(op or function.name)[:80]} can't be a name: use letters, digits and _")
         doc = " ".join((ast.get_docstring(function) or "").split())[:500]
         opdef = operator(op, parameters, self.lets, results, doc, self.where)
         return Described(opdef, "pseudo-code", tuple(dict.fromkeys(self.warnings)))

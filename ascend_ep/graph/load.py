@@ -87,7 +87,7 @@ def _read(
     if isinstance(source, onnx.ModelProto):
         return source, "the given model", None
     if isinstance(source, bytes):
-        return _parse(source, "the given bytes"), "the given bytes", None
+        return parse(source, "the given bytes"), "the given bytes", None
     path = os.fspath(source)
     try:
         size = os.stat(path).st_size
@@ -105,16 +105,20 @@ def _read(
         raise AscendError("E10410", path) from None
     except (OSError, ValueError) as error:
         raise AscendError("E10041", path, getattr(error, "strerror", None) or error) from None
-    return _parse(content, path), path, os.path.dirname(os.path.abspath(path))
+    return parse(content, path), path, os.path.dirname(os.path.abspath(path))
 
 
-def _parse(content: bytes, where: str) -> onnx.ModelProto:
+def parse(content: bytes, where: str) -> onnx.ModelProto:
+    """The model of a file's bytes, without its external data. Raises AscendError E10041."""
     if not content:
         raise AscendError("E10041", where, "it is empty")
     try:
         model: onnx.ModelProto = onnx.ModelProto.FromString(content)
         return model
     except (DecodeError, RecursionError) as error:
+        if content.startswith(b"IMOD"):
+            fix = "Give the ONNX model that it was made of."
+            raise AscendError("E10041", where, "it is a bundle, an .om, already", fix=fix) from None
         raise AscendError("E10041", where, f"it is no ONNX protobuf ({error})") from None
 
 

@@ -7,11 +7,12 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from ascend_ep import atomic_file
 from ascend_ep.errors import AscendError
+from ascend_ep.profiling.profile import has_records
 from ascend_ep.runtime import tracing
 
 #: What a shell reports of a command that it can't find or start.
@@ -31,21 +32,29 @@ def run_command(
 ) -> Collection:
     """Runs the command to its end; interrupts go to it, and what was recorded until then is kept.
 
-    Raises AscendError E44003 when it can't be started, E40002 when `output` can't be written.
+    Raises AscendError E44003 when it can't be started, E40002 when `output` can't be written, and
+    KeyboardInterrupt for an interrupt before anything was recorded. Then nothing is left.
     """
-    is_new = not os.path.exists(output)
-    folder = tracing.new_folder(output)
+    with atomic_file.removing_new([Path(output)]):
+        folder = tracing.new_folder(output)
+        try:
+            return Collection(folder, _run(command, folder, counters, max_bytes))
+        except BaseException:
+            tracing.remove_folder(folder)
+            raise
+
+
+def _run(command: Sequence[str], folder: Path, counters: int, max_bytes: int) -> int:
     told = tracing.environment_value(folder / tracing.DATA, counters, max_bytes)
     environment = {**os.environ, "ASCEND_EP_PROFILE": told}
     try:
         process = subprocess.Popen([_program(command[0]), *command[1:]], env=environment)
     except OSError as error:
-        tracing.remove_folder(folder)
-        if is_new:
-            with suppress(OSError):  # there is something in it by now
-                os.rmdir(output)
         raise AscendError("E44003", f"{command[0]}: {error.strerror}") from error
-    return Collection(folder, _wait(process))
+    status, was_interrupted = _wait(process)
+    if was_interrupted and not has_records(folder):
+        raise KeyboardInterrupt
+    return status
 
 
 def _program(name: str) -> str:
@@ -54,13 +63,18 @@ def _program(name: str) -> str:
     return f"./{name}" if here.name == name and not shutil.which(name) and here.is_file() else name
 
 
-def _wait(process: subprocess.Popen[bytes]) -> int:
-    """The terminal sends Ctrl-C to the command as well: it is for the command to say what that means."""
+def _wait(process: subprocess.Popen[bytes]) -> tuple[int, bool]:
+    """Its status, and whether Ctrl-C was meant to end it. The terminal sends that to the command as well: it
+    is for the command to say what that means."""
     asked = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+    was_interrupted = False
     try:
         while True:
-            with suppress(KeyboardInterrupt):
+            try:
                 status = process.wait()
-                return 128 - status if status < 0 else status
+            except KeyboardInterrupt:
+                was_interrupted = True
+            else:
+                return 128 - status if status < 0 else status, was_interrupted
     finally:
         signal.signal(signal.SIGTERM, asked)

@@ -149,6 +149,11 @@ def _traces(found: Path) -> list[Path]:
     return sorted((found / DATA).glob("*.trace"))
 
 
+def has_records(folder: Path) -> bool:
+    """Whether anything was recorded into this folder."""
+    return bool(_traces(folder))
+
+
 def open_profile(folder: str | os.PathLike[str]) -> Profile:
     """Reads the profile in `folder`, or the newest within it.
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import onnx
 
 from ascend_ep import regular_file
-from ascend_ep.errors import AscendError
+from ascend_ep.graph.load import parse
 
 STACK, SCOPES = "pkg.torch.onnx.stack_trace", "pkg.torch.onnx.name_scopes"
 FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)\n\s*(?P<text>[^\n]*)')
@@ -31,10 +31,7 @@ class Source:
 def read_model(model: Path) -> onnx.ModelProto:
     """The model without its external data. Raises AscendError E10410, E41010 and E10041."""
     regular_file.need(model)
-    try:
-        return onnx.load(model, load_external_data=False)
-    except Exception as error:  # whatever protobuf raises for bytes that are no model
-        raise AscendError("E10041", model, f"it is no ONNX protobuf ({error})") from error
+    return parse(model.read_bytes(), str(model))
 
 
 def sources_of(model: onnx.ModelProto) -> dict[str, Source]:

@@ -41,6 +41,9 @@ CUT = """[...document.querySelectorAll('svg text')].filter(e => {
   const text = e.getBoundingClientRect(), around = e.closest('svg').getBoundingClientRect();
   return text.width && (text.left < around.left - 1 || text.right > around.right + 1);
 }).map(e => e.textContent)"""
+#: Words in tables at the right, where numbers are.
+MISALIGNED = """[...document.querySelectorAll('table td')].filter(e =>
+  /^[a-z(]/i.test(e.innerText.trim()) && getComputedStyle(e).textAlign == 'right').map(e => e.innerText)"""
 #: What a finger or a mouse can use, and what scrolls: by keyboard, too.
 USABLE = """[...document.body.querySelectorAll('*')].filter(e => {
   const s = getComputedStyle(e), scrolls = (a, b, o) => a > b + 1 && /auto|scroll/.test(o);
@@ -152,6 +155,7 @@ def test_a_page_is_whole(page: str, look: str, opened: Callable[..., Browser]) -
     assert shown.problems == []
     assert shown.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     assert shown.evaluate(CUT) == []
+    assert shown.evaluate(MISALIGNED) == []
     assert shown.evaluate("document.title.length > 0 && document.body.innerText.length > 20")
 
 

@@ -49,6 +49,7 @@ def test_a_good_machine(capsys: pytest.CaptureFixture[str]) -> None:
         ("ASCEND_EP_CACHE", "/proc/no", "cache"),
         ("PATH", "{bin}:/bin:/usr/bin", "commands"),
         ("CC", "{bin}/cc", "compiler"),
+        ("CC", "{bin}/no-cc", "compiler"),
     ],
 )
 def test_wrong_settings(

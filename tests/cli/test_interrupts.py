@@ -41,7 +41,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize(
-    ("place", "name"), [(Conversion, "_check"), (Conversion, "context_model"), (atc_files.Path, "mkdir")]
+    ("place", "name"),
+    [(Conversion, "_check"), (Conversion, "context_model"), (Conversion, "write"), (atc_files.Path, "mkdir")],
 )
 def test_a_conversion(
     place: Any,
@@ -51,9 +52,33 @@ def test_a_conversion(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(place, name, interrupt)
-    assert atc.main(WORDS) == 130
+    assert atc.main([word.replace("output=m", "output=new/deep/m") for word in WORDS]) == 130
     assert capsys.readouterr().err == LINE
     assert [path.name for path in folder.iterdir()] == ["m.onnx"]
+
+
+@pytest.mark.parametrize("name", ["write", "write_renamed"])
+def test_a_conversion_that_is_nearly_done(
+    name: str, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Behind the bundle and before the model for onnxruntime that goes with it: both are there."""
+    place: Any = Conversion if name == "write" else atc_files
+    original = getattr(place, name)
+    came: list[int] = []
+
+    def late(*given: Any) -> None:
+        if name == "write":
+            original(*given)
+        if not came:
+            came.append(1)
+            interrupt()
+        if name != "write":
+            original(*given)
+
+    monkeypatch.setattr(place, name, late)
+    assert atc.main(WORDS) == 130
+    assert capsys.readouterr().err == LINE
+    assert {path.name for path in folder.iterdir()} == {"m.onnx", "m.om", "m_ctx.onnx"}
 
 
 def test_a_bench(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,6 +133,16 @@ def test_a_command_that_is_still_imported(module: str, start: str) -> None:
     assert (done.returncode, done.stderr) == (130, LINE)
 
 
+@pytest.mark.parametrize("module", ["ascend_ep", "ascend_ep.cli.om"])
+def test_a_package_that_is_imported_before_its_command(module: str, tmp_path: Path) -> None:
+    """`python -m` imports it first of all."""
+    (tmp_path / "sitecustomize.py").write_text(impatient("numpy", ""))
+    environ = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    words = [sys.executable, "-m", module, "om", "--help"]
+    done = subprocess.run(words, env=environ, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (130, LINE)
+
+
 @pytest.mark.parametrize("place", ["2>&-", "2>/dev/full", "2> >(exec true)"])
 @pytest.mark.parametrize("module", ["ascend_ep", "ascend_ep.runtime.trust"], ids=["imported", "running"])
 def test_nobody_reads_the_line(module: str, place: str) -> None:
@@ -157,6 +192,47 @@ print(raised)"""
         [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
     )
     assert (done.stdout, done.stderr) == ("150\n", "")
+
+
+LOST = {
+    "extension module": """
+import abc
+register = abc.ABCMeta.register
+def interrupted(*types):
+    came.append(os.kill(os.getpid(), 2))
+    return register(*types)
+abc.ABCMeta.register = interrupted
+import numpy.random._generator  # by Cython
+""",
+    "finalizer": """
+import weakref
+class Thing: pass
+thing = Thing()
+weakref.finalize(thing, lambda: came.append(os.kill(os.getpid(), 2)))
+del thing
+""",
+}
+
+
+@pytest.mark.parametrize("lost", LOST)
+def test_an_interrupt_that_would_be_lost(lost: str) -> None:
+    """In Python that C calls, and whose exceptions it passes over: it comes behind that."""
+    program = f"""
+import os, signal, sys, time
+from ascend_ep.interrupt import watching
+signal.signal(signal.SIGINT, signal.default_int_handler)
+came = []
+try:
+    with watching():
+        exec({LOST[lost]!r})
+        for _ in range(200): time.sleep(0.01)
+        print("lost")
+except KeyboardInterrupt:
+    print("raised", bool(came))"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.stdout, done.stderr) == ("raised True\n", "")
 
 
 AMID_LOCKS = """

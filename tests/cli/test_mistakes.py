@@ -10,6 +10,7 @@ import importlib
 import json
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "flipped.om").write_bytes(flipped)
     (made / "short.om").write_bytes(bundle[:500])
     (made / "folder").mkdir()
+    shutil.copy(made / "m.onnx", made / "was_ctx.onnx")
+    np.save(made / "objects.npy", np.array([{}], object))
     np.save(made / "x64.npy", np.ones((2, 4)))
     np.save(made / "x5.npy", np.ones((2, 5), np.float32))
     np.save(made / "x.npy", np.ones((2, 4), np.float32))

@@ -72,6 +72,13 @@ def test_an_unusable_cache_is_a_warning(tmp_path: Path, monkeypatch: pytest.Monk
     assert loaded(session_of(conversion)) == []
 
 
+def test_a_compiler_that_is_none_is_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "./pipe")
+    with pytest.warns(RuntimeWarning, match=r"formulas are interpreted: \$CC names the compiler \[\./pipe\]"):
+        conversion = conversion_of(tmp_path, "auto", *MODEL)
+    assert loaded(session_of(conversion)) == []
+
+
 def test_outputs_let_go_of_are_used_again_and_others_not(tmp_path: Path) -> None:
     x = np.ones((512, 512), np.float32)
     session = session_of(conversion_of(tmp_path, "off", "y0 = x + 1", {"x": x}, [1], [x.shape]))

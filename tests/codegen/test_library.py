@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -230,10 +231,61 @@ def test_a_broken_entry_is_replaced(tmp_path: Path) -> None:
 
 def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setenv("CC", "no-such-cc -x")
+    monkeypatch.delenv("CC", raising=False)
     if not compilers.has_compiler():  # ziglang is a Python package
-        with pytest.raises(AscendError, match=r"E43001.*no-such-cc -x, cc, gcc, clang, python -m ziglang cc"):
+        with pytest.raises(AscendError, match=r"E43001.*cc, gcc, clang, python -m ziglang cc"):
             compile_library(source("None", SWISH))
+
+
+#: What $CC and $CXX may name that is no compiler, and what is said of it.
+NO_COMPILERS = {
+    "no-such-cc -x": "there is no such command",
+    "./missing": "there is no such command",
+    "./folder": "it is a folder",
+    "./pipe": "it is no file that may be executed",
+    "./open-pipe": "Permission denied",
+    "./text": "it is no file that may be executed",
+    "./open-text": "Exec format error",
+    "./fails": "--version ends with status 3",
+    "./silent": "it says nothing to --version",
+    "./garbled": "",
+    "'cc": "a quote in it has no end",
+    "''": "there is no such command",
+}
+
+
+@pytest.mark.parametrize("named", NO_COMPILERS)
+@pytest.mark.parametrize("variable", ["CC", "CXX"])
+def test_a_named_compiler_that_is_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, variable: str, named: str
+) -> None:
+    """It is said, and no other takes its place."""
+    monkeypatch.chdir(tmp_path)
+    Path("folder").mkdir()
+    for name, mode in {"pipe": 0o644, "open-pipe": 0o755}.items():
+        os.mkfifo(name, mode)
+    files = {
+        "text": "int main;",
+        "open-text": "int main;",
+        "fails": "#!/bin/sh\nexit 3\n",
+        "silent": "#!/bin/sh\n",
+        "garbled": "#!/bin/sh\nprintf '\\377\\n'\n",
+    }
+    for name, text in files.items():
+        Path(name).write_text(text)
+        Path(name).chmod(0o644 if name == "text" else 0o755)
+    monkeypatch.setenv(variable, named)
+    find = {"CC": compilers.find_compiler, "CXX": compilers.find_cpp_compiler}[variable]
+    if not NO_COMPILERS[named]:
+        assert find().version == "\ufffd"
+        return
+    with pytest.raises(AscendError) as refused:
+        find()
+    error = refused.value
+    assert (error.code, error.fix) == ("E43005", f"Correct {variable}, or unset it.")
+    assert (
+        error.text == f"${variable} names the compiler [{named}], which doesn't work: {NO_COMPILERS[named]}."
+    )
 
 
 def test_a_compiler_that_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -64,3 +65,14 @@ def test_the_root_of_the_package_is_typed() -> None:
     package, start = SETTINGS["tool"]["scikit-build"]["wheel"]["packages"]
     assert (ROOT / package / "py.typed").is_file()
     assert {entry.partition(":")[0] for entry in SCRIPTS.values()} == {start}
+
+
+def test_what_a_source_distribution_takes_is_source() -> None:
+    """All that git tracks, which once had a profile among it that a test had left behind."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("this is no working copy of git")
+    root = {name.partition("/")[0] for name in listed.stdout.splitlines() if not name.startswith(".")}
+    folders = {name for name in root if (ROOT / name).is_dir()}
+    named = (ROOT / "docs/architecture.md").read_text()
+    assert {f for f in folders if not re.search(rf"`{f}/?[`/]", named)} == {"docs"}

@@ -141,7 +141,10 @@ def test_unwritable_folders(run: Run, tmp_path: Path) -> None:
     assert status == 1
     assert err.startswith("E43104 $ASCEND_CUSTOM_OPS: ")
     assert "fix: Choose another folder with $ASCEND_CUSTOM_OPS" in err
-    assert not list(tmp_path.rglob("*.json"))
+    (tmp_path / "dangling").symlink_to("nowhere")
+    assert run("build", *SWISH, "--output", str(tmp_path / "dangling"))[2].startswith("E43104 --output: ")
+    assert run("build", *SWISH, "--output", str(tmp_path / "new" / ("x" * 300)))[2].startswith("E43104 ")
+    assert {path.name for path in tmp_path.iterdir()} == {"file", "dangling"}
 
 
 def test_no_compiler(build: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,7 +167,9 @@ def test_a_compiler_that_fails(build: Run, tmp_path: Path, monkeypatch: pytest.M
     assert status == 1
     assert err.startswith("E43002")
     assert "out of luck" in err
-    assert not list(tmp_path.rglob("*.json"))
+    monkeypatch.setenv("CC", str(tmp_path))
+    assert build(*SWISH)[2].startswith(f"E43005: $CC names the compiler [{tmp_path}]")
+    assert list(tmp_path.iterdir()) == [bad], "not even the folder"
 
 
 def test_an_unusable_cache(build: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

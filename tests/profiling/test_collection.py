@@ -293,6 +293,21 @@ def test_an_interrupted_program_loses_no_run(small: Path, tmp_path: Path) -> Non
     assert (process.complete, process.lost, len(process.runs)) == (True, 0, 500)
 
 
+@pytest.mark.parametrize(
+    "program", ["os.kill(os.getppid(), signal.SIGINT)", ""], ids=["interrupted", "absent"]
+)
+def test_a_program_of_which_nothing_is_recorded(tmp_path: Path, program: str) -> None:
+    """No folder is left of it, nor of one that isn't there."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    words = [sys.executable, "-c", f"import os, signal; {program}"] if program else ["./absent"]
+    try:
+        with pytest.raises(KeyboardInterrupt if program else AscendError):
+            run_command(words, tmp_path / "new" / "profiles")
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_forked_processes_have_files_of_their_own(small: Path, tmp_path: Path) -> None:
     program = PROGRAM + (
         "import os\npid = os.fork()\nfor _ in range(7 if pid == 0 else 3):\n"

@@ -161,8 +161,7 @@ def _load(file: Path) -> Any:
     except OSError as error:
         raise AscendError("E40002", f"can't read [{file}]: {error.strerror}") from error
     except ValueError as error:
-        fix = "Save arrays with numpy.save or numpy.savez."
-        raise AscendError("E40002", f"[{file}] is no .npy or .npz file", fix=fix) from error
+        raise array_file.refused(file) from error
 
 
 def _split(given: Mapping[str, Array], inputs: Sequence[Input]) -> list[Sample]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shlex
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,6 +16,7 @@ from typing import Literal
 
 from ascend_ep.codegen import compiler_process
 from ascend_ep.codegen.cache import is_whole, keep, limit, locked, note_use, prune
+from ascend_ep.codegen.compilers import find_cpp_compiler
 from ascend_ep.codegen.header_text import HEADERS
 from ascend_ep.errors import AscendError
 from ascend_ep.runtime.cache_folder import open_cache
@@ -63,18 +62,8 @@ class Unit:
 
 
 def find_cpp() -> tuple[str, ...]:
-    """$CXX, c++, g++ or clang++. Raises AscendError E43001."""
-    given = os.environ.get("CXX", "")
-    candidates: Sequence[tuple[str, ...]] = [
-        *([tuple(shlex.split(given))] if given.strip() else []),
-        ("c++",),
-        ("g++",),
-        ("clang++",),
-    ]
-    for command in candidates:
-        if shutil.which(command[0]):
-            return command
-    raise AscendError("E43001", ", ".join(" ".join(c) for c in candidates))
+    """How the C++ compiler is started. Raises AscendError as find_cpp_compiler does."""
+    return find_cpp_compiler().command
 
 
 def linked(

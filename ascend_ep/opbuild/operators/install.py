@@ -8,7 +8,7 @@ import os
 import signal
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -43,7 +43,8 @@ def put_in_place(folders: Sequence[Path], contents: Mapping[str, bytes], removed
     Everything is written beside its place first, then moved there without being interrupted; what a failed
     move left is put back. Folders may be on different file systems. Raises AscendError E43104.
     """
-    with _new_folders(folders, contents), ExitStack() as staged:
+    places = {(folder / name).parent for folder in folders for name in contents}
+    with atomic_file.removing_new(places), ExitStack() as staged:
         beside = _Beside(staged)
         try:
             moves = [move for folder in folders for move in _stage(beside, folder, contents)]
@@ -54,20 +55,6 @@ def put_in_place(folders: Sequence[Path], contents: Mapping[str, bytes], removed
         except OSError as error:
             path = error.filename2 or error.filename or folders[0]
             raise AscendError("E43104", path, error.strerror or error) from None
-
-
-@contextmanager
-def _new_folders(folders: Sequence[Path], names: Iterable[str]) -> Iterator[None]:
-    """Around what makes these files: folders that weren't there before aren't there after it has failed."""
-    parents = {(folder / name).parent for folder in folders for name in names}
-    new = {p for parent in parents for p in (parent, *parent.parents) if not p.exists()}
-    try:
-        yield
-    except BaseException:
-        for folder in sorted(new, key=lambda p: len(p.parts), reverse=True):
-            with suppress(OSError):  # somebody has put something there
-                folder.rmdir()
-        raise
 
 
 _PREFIX = ".ascend-op-"
@@ -131,19 +118,39 @@ def _move(steps: Sequence[tuple[Path | None, Path, Path]]) -> None:
 
 
 @contextmanager
+def tried_in(folder: Path) -> Iterator[Path]:
+    """A folder in this one, to see what can be made there: gone after the block, which signals wait for.
+    Raises OSError."""
+    came: list[int] = []
+    try:
+        with _deferred(came), tempfile.TemporaryDirectory(dir=folder, prefix=_PREFIX) as trial:
+            yield Path(trial)
+    finally:
+        for late in sorted(set(came)):
+            signal.raise_signal(late)
+
+
+@contextmanager
 def _uninterrupted() -> Iterator[None]:
     """Signals wait, those that end a program; an interrupt that comes meanwhile has come too late. Raises
     KeyboardInterrupt for one that is still to be raised."""
     interrupt.check()
+    came: list[int] = []
+    with _deferred(came):
+        yield
+    for late in set(came) - {signal.SIGINT}:
+        signal.raise_signal(late)
+
+
+@contextmanager
+def _deferred(came: list[int]) -> Iterator[None]:
+    """Signals that end a program only leave their numbers in `came`. Only the main thread handles any."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    came: list[int] = []
     before = {number: signal.signal(number, lambda n, _: came.append(n)) for number in _DEFERRED}
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    for late in set(came) - {signal.SIGINT}:
-        signal.raise_signal(late)

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import platform
 import re
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ascend_ep import atomic_file
 from ascend_ep.cann.soc import Soc
 from ascend_ep.codegen.c_source import Source
 from ascend_ep.codegen.compiled_library import CompiledLibrary
@@ -34,7 +33,7 @@ from ascend_ep.opdef.loader import load_definitions, parse_definitions
 from ascend_ep.opdef.places import FolderPlace, schema_root
 from ascend_ep.opdef.proof_report import Report
 
-from .install import exclusively, put_in_place
+from .install import exclusively, put_in_place, tried_in
 from .taken import support_info, taken
 
 
@@ -68,11 +67,13 @@ class Files:
 
 
 def check_writable(folder: Path, place: str = "--output") -> None:
-    """Makes a folder if need be. Raises E43104 unless files can be made in it."""
+    """Raises E43104 unless the folder can be made, if need be, and files in it. Leaves nothing behind: what
+    is built may fail its proof, or be interrupted."""
+    wanted = Path(os.path.abspath(folder))
+    there = next(path for path in (wanted, *wanted.parents) if os.path.lexists(path))
     try:
-        atomic_file.make_folder(folder)
-        with tempfile.NamedTemporaryFile(dir=folder, prefix=".ascend-op-"):
-            pass
+        with tried_in(there) as trial:
+            (trial / wanted.relative_to(there)).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         fix = f"Choose another folder with {place}, or make it writable."
         raise AscendError("E43104", folder, error.strerror or error, where=place, fix=fix) from None
@@ -119,7 +120,7 @@ def _present(folder: Path, name: str, installed: bool) -> list[tuple[OpDef, Path
             raise AscendError(
                 "E43101", name, f"{own} is there and is no definition", details=[error.text]
             ) from None
-    if installed:
+    if installed and folder.exists():
         for opdef in FolderPlace("installed", folder).all():
             path = opdef.file
             if path != own:
