@@ -67,15 +67,7 @@ def _ended(name: str, work: Callable[[], int], interrupt: Interrupt) -> int:
 
 def _status(name: str, work: Callable[[], int], interrupt: Interrupt) -> int:
     try:
-        try:
-            try:
-                status = work()
-            except SystemExit:  # argparse's, after what it has printed
-                sys.stdout.flush()
-                raise
-            sys.stdout.flush()
-        finally:
-            interrupt.end_work()  # one that is pending is what it ends in, whatever the work made of it
+        return _done(work, interrupt)
     except BrokenPipeError:
         _leave_output()
         return CLOSED
@@ -96,6 +88,18 @@ def _status(name: str, work: Callable[[], int], interrupt: Interrupt) -> int:
         if without is None:
             raise
         return _failed(without)
+
+
+def _done(work: Callable[[], int], interrupt: Interrupt) -> int:
+    """The status of the work, whose reader has all that it printed."""
+    try:
+        status = work()
+        sys.stdout.flush()
+    except SystemExit:  # argparse's, after what it has printed
+        sys.stdout.flush()
+        raise
+    finally:
+        interrupt.end_work()  # one that is pending is what it ends in, whatever the work made of it
     return status
 
 
