@@ -12,14 +12,14 @@ from ascend_ep.compiler import pipeline
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
 
-C = 12
+C, GROUPS = 60, 2  # groups of 30
 D, Q = "DequantizeLinear", "QuantizeLinear"
 CONV = "QLinearConv<{0}>({1}, s, z, w{2}, sw, zw, s, z)"
 SUM = f"f = {D}(a, s, z) g = {D}({{0}}, s2, z2) h = Add({{1}}) k = Relu(h) y = {Q}(k, s2, z2)"
 
 
 def conv(out: str, x: str, form: str = "") -> str:
-    group = {"": 1, "grouped": 3, "apart": C}[form]
+    group = {"": 1, "grouped": GROUPS, "apart": C, "few": 10}[form]
     return f"{out} = {CONV.format(f'group={group}, pads=[1, 1, 1, 1]', x, form)} "
 
 
@@ -45,6 +45,7 @@ CASES = {
         [10, 11, 11, 10],
     ),
     "channels apart": (START + conv("a", "r", "apart") + SUM.format("r", "f, g"), [10, 10, 2, 10]),
+    "few channels": (START + conv("a", "r", "few") + SUM.format("r", "f, g"), [10, 10, 2, 10]),
     "read twice": (START + conv("a", "r") + SUM.format("r", "f, g") + conv("o2", "a"), [10, 10, 2, 10, 10]),
     "another zero point": (
         START + conv("a", "r") + SUM.format("r", "f, g").replace("(a, s, z)", "(a, s, z2)"), [10, 10, 2, 10],
@@ -68,7 +69,7 @@ def model(body: str, kind: str) -> onnx.ModelProto:
         "s2": np.float32(0.05), "z2": np.asarray(zero + 7, kind),
         "sw": np.full(C, 0.01, np.float32), "zw": np.zeros(C, np.int8),
     }  # fmt: skip
-    for form, fan_in in (("", C), ("grouped", C // 3), ("apart", 1)):
+    for form, fan_in in (("", C), ("grouped", C // GROUPS), ("apart", 1), ("few", C // 10)):
         constants[f"w{form}"] = rng.integers(-9, 10, (C, fan_in, 3, 3)).astype(np.int8)
     used = {i for n in made.graph.node for i in n.input}
     made.graph.initializer.extend(

@@ -105,14 +105,13 @@ def _stored(case: object, model: onnx.ModelProto) -> list[tuple[list[np.ndarray]
 
 @pytest.mark.parametrize("form", ["qdq", "qdq_int8", "qoperator"])
 def test_images_of_bytes_lie_with_channels_last(form: str) -> None:
-    """From the first convolution to the mean nothing is copied, and a convolution takes the sum."""
+    """From the first convolution to the mean nothing is copied, and sums are taken in one kernel."""
     made = convert(quantised("residual", form), ConvertOptions(self_check=False))
     insns = [i for p in made.plan.native_parts() for i in p.insns]
     kernels = [i.kernel for i in insns]
     assert "copy" not in kernels
     assert kernels.count("max_pool_bytes_last") == 1
-    assert "byte_binary" not in kernels
-    assert [len(i.ins) for i in insns if i.kernel == "qconv" and len(i.ins) > 10] == [11]
+    assert kernels.count("byte_binary") == 1
     layouts = [
         (QCONV.get(i.ints, "x_last"), QCONV.get(i.ints, "y_last")) for i in insns if i.kernel == "qconv"
     ]

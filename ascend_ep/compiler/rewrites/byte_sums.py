@@ -4,7 +4,8 @@
 
 when nothing else reads a. The convolution does in registers what it would do before it stores a, and then
 what byte_binary does: the bits are the same. It runs where the sum was, behind what makes b; of two
-convolutions it is the later one. With channels first, and of channels apart, it takes none.
+convolutions it is the later one. With channels first, of channels apart, and of so few that lanes of its
+vectors are idle, it takes none.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ascend_ep.opdef.dims import static
 from ascend_ep.plan.kernel_params import BYTE_BINARY, BYTE_BINARY_FLOATS, QCONV
 from ascend_ep.plan.plan import Insn, NativePartition, Ref, joining
 from ascend_ep.plan.value_uses import ValueUses
@@ -20,6 +22,8 @@ from ascend_ep.runtime._rt import lib
 
 from .byte_binary import RANGES
 
+#: Channels that the kernel makes at once, and the share of them from which on what is added is worth it.
+STRIP, LEAST_SHARE = 32, 0.8
 #: Where a convolution has the zero point of its result, and the image that is added to it.
 ZERO, ADDEND = 9, 10
 
@@ -53,8 +57,10 @@ def _maker(insn: Insn, side: int, uses: ValueUses) -> Insn | None:
     weights = maker.ins[1]
     if QCONV.get(maker.ints, "y_last") != 1 or weights is None or weights.weight is None:
         return None
-    is_apart = weights.weight.layout == "plain"
-    return None if is_apart or _zero(maker) != _zeros(insn)[side] else maker
+    if weights.weight.layout == "plain" or _zero(maker) != _zeros(insn)[side]:
+        return None
+    outputs = static(weights.dims[-1]) or 0  # of a group
+    return maker if outputs >= LEAST_SHARE * (-(-outputs // STRIP) * STRIP) > 0 else None
 
 
 def _is_image(ref: Ref | None, like: Ref) -> bool:

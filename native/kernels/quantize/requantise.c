@@ -6,6 +6,7 @@
  */
 #include "byte_sum_vectors.h"
 #include "matmul/qgemm.h"
+#include "quotient.h"
 #include "simd.h"
 
 #if defined(__SSE4_1__)
@@ -72,22 +73,33 @@ ALWAYS vc narrowed(const requantiser *r, const tables *t, vi sum) {
     return low_bytes(round_to_int(bounded(r, t->scale, sum)) + r->zero);
 }
 
-/* The result's vector at `out`, of which `n` elements exist, plus the image's. */
-ALWAYS vc added(const requantiser *r, const tables *t, vi sum, const char *out, int64_t n) {
+ALWAYS vi wide_bytes(const void *p) {
+#if defined(__AVX2__) && !defined(__AVX512F__)
+    return (vi)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p));
+#else
     typedef uint8_t vb __attribute__((vector_size(ASC_VF)));
-    const byte_sum *s = r->sum;
-    const char *addend = s->addend + (out - s->y);
-    vb bytes = {0};
-    if (n >= ASC_VF)
-        memcpy(&bytes, addend, ASC_VF);
-    else
-        memcpy(&bytes, addend, (size_t)n);
-    vi flipped = __builtin_convertvector(bytes, vi) ^ s->flip;
+    vb v;
+    memcpy(&v, p, sizeof v);
+    return __builtin_convertvector(v, vi);
+#endif
+}
+
+/* `n` unsigned bytes; behind them anything. */
+ALWAYS vi some_bytes(const char *p, int64_t n) {
+    if (n >= ASC_VF) return wide_bytes(p);
+    uint8_t bytes[16] = {0};
+    memcpy(bytes, p, (size_t)n);
+    return wide_bytes(bytes);
+}
+
+/* The result's vector at `out`, of which `n` elements exist, plus the image's. */
+ALWAYS vc added(const requantiser *r, const byte_sum *s, const tables *t, vi sum, const char *out, int64_t n) {
+    vf addend = __builtin_convertvector(some_bytes(s->addend + (out - s->y), n) ^ s->flip, vf);
     vf x = (vf_round(bounded(r, t->scale, sum)) + s->shift) * s->scale;
-    vf z = x + (__builtin_convertvector(flipped, vf) - s->addend_zero) * s->addend_scale;
-    z = vf_min(vf_set(s->cut_high), vf_max(vf_set(s->cut_low), z));
-    vf q = vf_round(z / s->y_scale) + s->y_zero;
-    return low_bytes(round_to_int(vf_min(vf_set(s->y_high), vf_max(vf_set(s->y_low), q))));
+    vf z = x + (addend - s->addend_zero) * s->addend_scale;
+    vf q = s->inverse > 0 ? vf_quotient(z, vf_set(s->y_scale), vf_set(s->inverse)) : z / s->y_scale;
+    q = vf_round(q) + s->y_zero;
+    return low_bytes(round_to_int(vf_min(vf_set((float)s->most), vf_max(vf_set((float)s->least), q))));
 }
 
 ALWAYS void store(void *out, const void *vector, int64_t n, int64_t element) {
@@ -100,16 +112,18 @@ ALWAYS void store(void *out, const void *vector, int64_t n, int64_t element) {
 /* One vector of columns of every row; `n` of them exist. */
 ALWAYS void run(const requantiser *r, const tables *t, const int32_t *sums, const int32_t *row_sums, int64_t rows,
                 int64_t n, char *out, int64_t step, const int32_t dtype) {
+    const requantiser own = *r; /* what stores to `out` don't change */
+    const byte_sum s = r->sum ? *r->sum : (byte_sum){0};
     for (int64_t i = 0; i < rows; i++, sums += QGEMM_COLUMNS, out += step) {
         vi sum = corrected(t, sums, row_sums ? row_sums + i : NULL);
         if (dtype == ASC_INT32) {
             store(out, &sum, n, 4);
         } else if (dtype == ASC_FLOAT32) {
             vf y = __builtin_convertvector(sum, vf) * t->scale;
-            if (r->bias) y += t->bias;
+            if (own.bias) y += t->bias;
             store(out, &y, n, 4);
         } else {
-            vc y = r->sum ? added(r, t, sum, out, n) : narrowed(r, t, sum);
+            vc y = own.sum ? added(&own, &s, t, sum, out, n) : narrowed(&own, t, sum);
             store(out, &y, n, 1);
         }
     }
