@@ -243,9 +243,9 @@ static void attend(asc_run *run, const problem *p, int64_t b, tensor q, tensor r
         parts[k] = asc_attention_for_all_heads(run, asc_unsqueeze(of_sequence(run, p, k, b, keys), 0), heads);
     q = asc_unsqueeze(asc_cast(run, q, ASC_FLOAT32), 0);
     if (rope.data) { /* a product of what rotates is added to each score */
-        tensor turned = asc_multiply(run, asc_unsqueeze(asc_cast(run, rope, ASC_FLOAT32), 0), asc_swap(parts[2], 2, 3));
-        turned = ASC_COMPUTE_WITH(run, ASC_FLOAT32, "a * p", p->a.scale, turned);
-        shift = shift.data ? ASC_COMPUTE(run, ASC_FLOAT32, "a + b", turned, shift) : turned;
+        tensor added = asc_multiply(run, asc_unsqueeze(asc_cast(run, rope, ASC_FLOAT32), 0), asc_swap(parts[2], 2, 3));
+        added = ASC_COMPUTE_WITH(run, ASC_FLOAT32, "a * p", p->a.scale, added);
+        shift = shift.data ? ASC_COMPUTE(run, ASC_FLOAT32, "a + b", added, shift) : added;
     }
     tensor scores = asc_attention_scores(run, &p->a, q, parts[0], shift, mask);
     asc_attention_rows rows = asc_attention_rows_of(run, scores);
@@ -303,11 +303,11 @@ static void infer(asc_run *run, problem *p) {
         span k = span_of(run, p->at.key_lengths, p->at.key_padding, b, rows, behind && !blocks);
         if (q.length == 0 || k.length == 0) continue;
         int64_t at = behind ? 0 : b;
-        tensor turned = rope;
-        if (rope.data) turned = asc_narrow(asc_select(rope, 0, at), 1, q.start, q.length);
+        tensor part = rope;
+        if (rope.data) part = asc_narrow(asc_select(rope, 0, at), 1, q.start, q.length);
         tensor sums = lse;
         if (lse.data) sums = asc_narrow(asc_select(lse, 0, at), 1, q.start, q.length);
-        attend(run, p, b, asc_narrow(asc_select(query, 0, at), 1, q.start, q.length), turned, k,
+        attend(run, p, b, asc_narrow(asc_select(query, 0, at), 1, q.start, q.length), part, k,
                asc_narrow(asc_select(out, 0, at), 1, q.start, q.length), sums);
     }
 }

@@ -151,10 +151,10 @@ void asc_op_latent_to_cache(asc_run *run) {
     const char *mode = asc_arg(run, 12)->text;
     tensor latent = asc_copy(run, asc_narrow(kv, 3, 0, wide), ASC_FLOAT32), dims = latent;
     latent = asc_reshape(run, asc_rms_norm_of(run, latent, gamma, asc_float(run, 11), &rstd), 4, dims.dims);
-    tensor turned = rotated(run, asc_narrow(kv, 3, wide, turns), cos, asc_in(run, 3));
-    to_latent_cache(run, turned, 5, 7, mode ? mode : "Norm");
+    tensor rope = rotated(run, asc_narrow(kv, 3, wide, turns), cos, asc_in(run, 3));
+    to_latent_cache(run, rope, 5, 7, mode ? mode : "Norm");
     to_latent_cache(run, latent, 6, 8, mode ? mode : "Norm");
     if (!asc_int(run, 13)) return;
-    asc_put(run, 14, turned);
+    asc_put(run, 14, rope);
     asc_put(run, 15, latent);
 }

@@ -4,25 +4,6 @@
 
 #include "quantised.h"
 
-tensor asc_unpacked(asc_run *run, tensor w) {
-    if (w.dtype != ASC_INT32) return w;
-    int along = w.rank - 1;
-    if (w.rank > 1 && w.strides[along] != 1 && w.strides[along - 1] == 1) along--;
-    tensor made = w;
-    made.dims[along] *= 8;
-    made = asc_new(run, ASC_INT8, made.rank, made.dims);
-    tensor from = asc_cast(run, along == w.rank - 1 ? w : asc_swap(w, along, along + 1), ASC_INT32);
-    tensor packed = asc_new(run, ASC_INT8, 1, (int64_t[]){asc_elements(from) * 8});
-    for (int64_t i = 0; i < asc_elements(packed); i++) {
-        uint32_t word = ((const uint32_t *)from.data)[i / 8];
-        ((int8_t *)packed.data)[i] = (int8_t)((int8_t)((word >> i % 8 * 4 & 15) << 4) >> 4);
-    }
-    from.dims[from.rank - 1] *= 8;
-    packed = asc_reshape(run, packed, from.rank, from.dims);
-    asc_store(run, made, along == w.rank - 1 ? packed : asc_swap(packed, along, along + 1));
-    return made;
-}
-
 /* Rows of scales for groups of `each` rows of a weight [k, n]: a view or copy that broadcasts to [k, n]. One row, one
  * number, or a vector of n is for all rows. */
 static tensor of_rows(asc_run *run, tensor t, int64_t k, int64_t n, int64_t each) {
@@ -136,6 +117,9 @@ static tensor product_of_groups(asc_run *run, tensor a, tensor b, const bytes_pl
     b = ASC_COMPUTE(run, ASC_FLOAT32, "a * b", b, spread(run, asc_scales_of(run, asc_in(run, at->scale)), k, n));
     if (!asc_has_at(run, at->row_scale)) return asc_multiply(run, a, b);
     tensor rows = asc_in(run, at->row_scale);
+    /* A shift stands for what 8 more in each element of x would give: the chip takes these as two halves, the lower one
+     * without a sign, less 8. */
+    if (asc_has_at(run, at->shift)) a = ASC_COMPUTE(run, ASC_FLOAT32, "a - 8", a);
     if (rows.rank == 2 && rows.dims[1] > 1 && rows.dims[0] == a.dims[0])
         return asc_multiply(run, ASC_COMPUTE(run, ASC_FLOAT32, "a * b", a, spread(run, rows, a.dims[0], k)), b);
     tensor y = asc_multiply(run, a, b);

@@ -124,10 +124,7 @@ void asc_op_rms_norm_backward(asc_run *run) {
 
 /* ---- batch norm --------------------------------------------------------------------------------------------- */
 
-#define OVER_BATCH   \
-    2, (int64_t[]) { \
-        0, 2         \
-    }
+#define OVER_BATCH 2, (int64_t[]){0, 2}
 
 /* x as batch, channels, the rest. */
 static tensor by_channels(asc_run *run, tensor x, int32_t type) {
@@ -215,8 +212,7 @@ static tensor of_groups(asc_run *run, tensor t, int32_t type, int64_t n, int64_t
     return asc_reshape(run, all, 3, (int64_t[]){n * groups, each, 1});
 }
 
-/* x with gamma and beta as arguments 1 and 2; mean and deviation go out behind `out` - or to it, the norm comes back.
- */
+/* The norm of argument 0 with gamma and beta, 1 and 2. Means and deviations go out behind `out`. */
 static tensor group_norm(asc_run *run, int64_t n, int64_t channels, int64_t rest, int64_t groups, double epsilon,
                          int out) {
     tensor x = asc_in(run, 0);

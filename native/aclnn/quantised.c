@@ -29,6 +29,25 @@ tensor asc_quantised_rows(asc_run *run, tensor rows, double top, tensor *scale) 
     return asc_quantised(run, ASC_COMPUTE(run, ASC_FLOAT32, "b == 0 ? 0 : a / b", rows, *scale), top);
 }
 
+tensor asc_unpacked(asc_run *run, tensor w) {
+    if (w.dtype != ASC_INT32) return w;
+    int along = w.rank - 1;
+    if (w.rank > 1 && w.strides[along] != 1 && w.strides[along - 1] == 1) along--;
+    tensor made = w;
+    made.dims[along] *= 8;
+    made = asc_new(run, ASC_INT8, made.rank, made.dims);
+    tensor from = asc_cast(run, along == w.rank - 1 ? w : asc_swap(w, along, along + 1), ASC_INT32);
+    tensor packed = asc_new(run, ASC_INT8, 1, (int64_t[]){asc_elements(from) * 8});
+    for (int64_t i = 0; i < asc_elements(packed); i++) {
+        uint32_t word = ((const uint32_t *)from.data)[i / 8];
+        ((int8_t *)packed.data)[i] = (int8_t)((int8_t)((word >> i % 8 * 4 & 15) << 4) >> 4);
+    }
+    from.dims[from.rank - 1] *= 8;
+    packed = asc_reshape(run, packed, from.rank, from.dims);
+    asc_store(run, made, along == w.rank - 1 ? packed : asc_swap(packed, along, along + 1));
+    return made;
+}
+
 void asc_put_quantised(asc_run *run, int i, tensor integers) {
     if (!asc_given_at(run, i)) return;
     tensor to = asc_in(run, i);

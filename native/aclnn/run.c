@@ -3,7 +3,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "operator.h"
 
@@ -78,11 +77,6 @@ const asc_argument *asc_arg(const asc_run *run, int i) {
 
 bool asc_given_at(const asc_run *run, int i) {
     return asc_arg(run, i)->count > 0;
-}
-
-bool asc_has_at(const asc_run *run, int i) {
-    return i >= 0 && asc_given_at(run, i) &&
-           (!strchr("TORLM", asc_arg(run, i)->kind) || asc_elements(asc_arg(run, i)->tensors[0]));
 }
 
 tensor asc_in(asc_run *run, int i) {

@@ -9,8 +9,8 @@ enum { SWEEPS = 60 };
 /* Columns of a [m, n] with m >= n become U * sigma, v [n, n] the turns that did it. */
 static void turn_columns(double *a, double *v, int64_t m, int64_t n) {
     for (int64_t i = 0; i < n * n; i++) v[i] = i % (n + 1) == 0;
-    for (int sweep = 0, turned = 1; turned && sweep < SWEEPS; sweep++) {
-        turned = 0;
+    for (int sweep = 0, changed = 1; changed && sweep < SWEEPS; sweep++) {
+        changed = 0;
         for (int64_t p = 0; p < n; p++)
             for (int64_t q = p + 1; q < n; q++) {
                 double pp = 0, qq = 0, pq = 0;
@@ -21,7 +21,7 @@ static void turn_columns(double *a, double *v, int64_t m, int64_t n) {
                     pq += x * y;
                 }
                 if (!(fabs(pq) > 1e-15 * sqrt(pp * qq))) continue;
-                turned = 1;
+                changed = 1;
                 double zeta = (qq - pp) / (2 * pq), t = (zeta < 0 ? -1 : 1) / (fabs(zeta) + hypot(1, zeta));
                 double c = 1 / hypot(1, t), s = c * t;
                 for (int64_t i = 0; i < m + n; i++) {

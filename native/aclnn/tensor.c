@@ -88,6 +88,11 @@ void asc_write(tensor to, tensor value) {
     }
 }
 
+bool asc_has_at(const asc_run *run, int i) {
+    return i >= 0 && asc_given_at(run, i) &&
+           (!strchr("TORLM", asc_arg(run, i)->kind) || asc_elements(asc_arg(run, i)->tensors[0]));
+}
+
 /* ---- views --------------------------------------------------------------------------------------------------- */
 
 int64_t asc_axis(asc_run *run, int64_t axis, int rank) {
