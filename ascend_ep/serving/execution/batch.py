@@ -76,7 +76,7 @@ class Batch:
         assembled = _clock()
         asks = next((job for job in jobs if job.profile and not job.finished), None)
         waited = asks or jobs[0]
-        outputs = recorded(run, asks and asks.profile, waited.arrived, waited.thread)(feed)
+        outputs = recorded(run, asks.profile if asks else None, waited.arrived, waited.thread)(feed)
         ran = _clock()
         outcomes: list[Outcome] = [outputs] if whole else _cut(outputs, jobs, padded)
         cut = _clock()
