@@ -85,7 +85,7 @@ def storm(name: str, given: Path, tmp_path: Path, times: int) -> None:
     shutil.copytree(given, whole)
     began = time.monotonic()
     running = start(words, whole)
-    out, err = running.communicate(timeout=120)
+    out, err = running.communicate(timeout=600)
     length, status = time.monotonic() - began, running.returncode
     files = left(whole, given)
     assert err != LINE, out
