@@ -17,7 +17,7 @@ from ascend_ep.runtime import tracing
 
 #: Products of about 100 us each, one after another.
 LAYERS, SIDE = 8, 192
-RUNS, ROUNDS = 12, 60
+RUNS, ROUNDS = 12, 400
 
 
 def products() -> ascend_ep.InferenceSession:
