@@ -131,7 +131,7 @@ def configuration(soc: Soc) -> str:
     cores = {"ai_core_cnt": soc.ai_cores, "vector_core_cnt": soc.vector_cores}
     if soc.is_second_generation:
         cores["cube_core_cnt"] = soc.ai_cores
-    sections = {
+    sections: dict[str, dict[str, str | int]] = {
         "version": {"SoC_version": soc.name, "Short_SoC_version": soc.short_name},
         "SoCInfo": {**cores, "memory_size": soc.hbm, "l2_size": soc.l2},
         "AICoreSpec": {
