@@ -54,6 +54,12 @@ tensor asc_reshape(asc_run *run, tensor t, int rank, const int64_t *dims) {
     return t;
 }
 
+tensor asc_rows_of(asc_run *run, tensor t) {
+    ASC_STOP_UNLESS(run, t.rank > 0, "a tensor of rows has an axis");
+    int64_t width = t.dims[t.rank - 1], n = asc_elements(t);
+    return asc_reshape(run, asc_cast(run, t, ASC_FLOAT32), 2, (int64_t[]){width ? n / width : 0, width});
+}
+
 tensor asc_flat(asc_run *run, tensor t) {
     int64_t n = asc_elements(t);
     return asc_reshape(run, t, 1, &n);

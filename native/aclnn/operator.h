@@ -60,6 +60,7 @@ int64_t asc_axis(asc_run *run, int64_t axis, int rank); /* from the front */
 
 /* Views. */
 tensor asc_reshape(asc_run *run, tensor t, int rank, const int64_t *dims); /* of a contiguous one */
+tensor asc_rows_of(asc_run *run, tensor t);                                /* [rows, last axis], in float32 */
 tensor asc_flat(asc_run *run, tensor t);                                   /* one axis */
 tensor asc_swap(tensor t, int a, int b);
 tensor asc_narrow(tensor t, int axis, int64_t start, int64_t length);
