@@ -108,6 +108,7 @@ def ended(line: list[str], folder: Path, place: str = "file") -> tuple[int, str]
             os.chdir(folder)
             os.environ.update(HOME=str(folder.parent), XDG_CACHE_HOME=str(folder.parent / "cache"))
             os.environ["XDG_CONFIG_HOME"] = str(folder.parent / "config")
+            os.environ["ASCEND_PROCESS_LOG_PATH"] = str(folder.parent / "log")
             file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             out = os.open(place, os.O_WRONLY) if place.startswith("/") else file
             for number, target in enumerate((os.open(os.devnull, os.O_RDONLY), out, file)):
