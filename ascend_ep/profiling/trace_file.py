@@ -309,12 +309,17 @@ def _process(data: bytes, path: str) -> ProcessTrace:
         tuple(words),
         head.start_ns,
         head.epoch_ns - head.start_ns,
-        text_of(lib.asc_isa_name(head.isa)) or isa_name(),
+        _isa(head.isa, head.version) or isa_name(),
         tuple(name for name, bit in COUNTERS.items() if head.counters & bit),
         tuple(name for name, bit in COUNTERS.items() if head.asked & ~head.counters & bit),
         version=head.version,
         rank=head.ranked - 1 if head.ranked else None,
     )
+
+
+def _isa(number: int, version: int) -> str:
+    """The name of an ISA level. Before version 3 there was none between avx512 and avx512bf16."""
+    return text_of(lib.asc_isa_name(number + (version < 3 and number >= lib.ASC_ISA_AVX512VNNI)))
 
 
 def _span(record: bytes) -> Span:
@@ -360,7 +365,7 @@ def _bound(record: bytes, version: int) -> BoundPartition:
         head.number,
         path,
         partition,
-        text_of(lib.asc_isa_name(head.isa)),
+        _isa(head.isa, version),
         head.threads,
         head.arena_bytes,
         head.workspace_bytes,

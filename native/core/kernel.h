@@ -120,6 +120,7 @@ int asc_same_dims(const asc_tensor *a, const asc_tensor *b);
 const asc_kernel *asc_kernels_baseline(uint32_t *count);
 const asc_kernel *asc_kernels_avx2(uint32_t *count);
 const asc_kernel *asc_kernels_avx512(uint32_t *count);
+const asc_kernel *asc_kernels_avx512vnni(uint32_t *count);
 const asc_kernel *asc_kernels_avx512bf16(uint32_t *count);
 const asc_kernel *asc_kernels_amx(uint32_t *count);
 const asc_kernel *asc_kernels_dotprod(uint32_t *count);

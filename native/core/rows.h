@@ -7,9 +7,6 @@
 #define ASC_MAX_OPERANDS 256 /* of one instruction, inputs and outputs together */
 #define ASC_ROW_BUCKETS 1024
 
-/* Made by kernels/table.c, as kernel.h has them of other levels. */
-const asc_kernel *asc_kernels_avx512vnni(uint32_t *count);
-
 /* Whether a row is of this operator and takes these types, inputs then outputs. */
 int asc_row_takes(const asc_kernel *row, const char *op, const int32_t *types, uint32_t n_in, uint32_t n_out);
 /* Writes the types in the notation of asc_kernel.types, "-" for an absent operand: n_in + n_out + 2 bytes. */

@@ -344,7 +344,8 @@ typedef struct asc_constraint {
 ASC_API uint32_t asc_abi_version(void);
 ASC_API const char *asc_version(void);
 
-/* ISA levels, lowest first; all CPUs have 0. ASCEND_EP_CPU= forces one by its name: avx512vnni, neon on AArch64. */
+/* ISA levels of x86 and of AArch64, lowest first; each has the lowest one. ASCEND_EP_CPU= forces one by its name:
+ * baseline, avx2, avx512, avx512vnni, avx512bf16, amx; on AArch64 neon (or baseline), dotprod, bf16i8mm. */
 #define ASC_ISA_BASELINE 0
 #define ASC_ISA_AVX2 1
 #define ASC_ISA_AVX512 2

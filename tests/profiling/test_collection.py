@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import resource
 import signal
 import subprocess
@@ -25,6 +26,7 @@ from ascend_ep.profiling.collect import run_command
 from ascend_ep.profiling.profile import Profile, open_profile
 from ascend_ep.profiling.trace_file import ProcessTrace, read_trace
 from ascend_ep.runtime import tracing
+from ascend_ep.runtime.binding import ffi, lib
 from ascend_ep.runtime.session import open_with_threads
 
 ONNXRUNTIME = """
@@ -130,6 +132,25 @@ def test_runs_that_came_by_a_queue(small: Path, tmp_path: Path, counters: int) -
     assert (trace.runs["start"][trace.calls["run"]] <= trace.calls["start"]).all()
     assert (trace.calls["end"] <= trace.runs["end"][trace.calls["run"]]).all()
     assert len(trace.counts) == (len(trace.calls) if trace.counters else 0)
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="the numbers are those of x86")
+@pytest.mark.parametrize(("number", "level"), [(2, "avx512"), (3, "avx512bf16"), (4, "amx")])
+def test_levels_of_older_traces(small: Path, tmp_path: Path, number: int, level: str) -> None:
+    """Before avx512vnni was among them, the higher levels had other numbers."""
+    tracing.start(tmp_path)
+    ascend_ep.InferenceSession(small).run(None, feed())
+    assert tracing.stop() is None
+    (path,) = tmp_path.glob("*.trace")
+    data = bytearray(path.read_bytes())
+    head = ffi.cast("asc_trace_process *", ffi.from_buffer(data))
+    behind = head.record.bytes + ffi.sizeof("asc_trace_end")  # the room for an end
+    bound = ffi.cast("asc_trace_bound *", ffi.from_buffer(memoryview(data)[behind:]))
+    assert bound.record.kind == lib.ASC_TRACE_BOUND
+    head.version, head.isa, bound.isa = 2, number, number
+    path.write_bytes(data)
+    trace = read_trace(path)
+    assert (trace.isa, trace.bounds[0].isa) == (level, level)
 
 
 def test_runs_of_one_hand_over_waited_once(small: Path, tmp_path: Path) -> None:
