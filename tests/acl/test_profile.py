@@ -5,9 +5,11 @@ from __future__ import annotations
 import csv
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +88,9 @@ def table(folder: Path, name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_operators_that_a_program_launches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_operators_that_a_program_launches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """As torch_npu and C programs call them: named and typed as msprof has them, without a model."""
     root = Path(__file__).parents[2]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([*filter(None, sys.path), str(root)]))
@@ -108,6 +112,12 @@ def test_operators_that_a_program_launches(tmp_path: Path, monkeypatch: pytest.M
     assert apis["acl", "aclnnMm"] == "1"
     assert not table(made.folder, "step_trace")  # no model, no iterations
     assert all(float(row["cpu_queue_time(us)"]) >= 0 for row in rows)
+    (path,) = made.folder.glob("msprof_*.db")
+    with closing(sqlite3.connect(path)) as database:
+        waits = [ns for (ns,) in database.execute("SELECT cpuQueueNs FROM COMPUTE_TASK_INFO")]
+    assert waits == [round(1000 * float(row["cpu_queue_time(us)"])) for row in rows]
+    assert prof(["analyze", str(made.folder)]) == 0
+    assert "5 runs came by a queue: " in capsys.readouterr().out
     (timeline,) = made.folder.rglob("msprof_*.json")
     events = json.loads(timeline.read_text())
     handed = [event for event in events if event["name"] == "Enqueue@aclnnAdd"]
