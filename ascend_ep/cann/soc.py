@@ -14,11 +14,12 @@ KIB, MIB = 1 << 10, 1 << 20
 
 @dataclass(frozen=True)
 class Soc:
-    """Cores and memory in bytes; every chip moves its unified buffer in blocks of `block` bytes. `hbm` is
-    what tiling is told of, not a fact of the configuration files. `mhz`: of the cores; 0 where no public
-    source says it."""
+    """Cores and memory in bytes; every chip moves its unified buffer in blocks of `block` bytes. `family` is
+    CANN's short name, for which operators are compiled: Ascend910B of Ascend910B3. `hbm` is what tiling is
+    told of, not a fact of the configuration files. `mhz`: of the cores; 0 where no public source says it."""
 
     name: str
+    family: str
     ai_cores: int
     vector_cores: int
     ub: int
@@ -30,18 +31,6 @@ class Soc:
     l0b: int = 64 * KIB
     hbm: int = 64 << 30
     mhz: int = 0
-
-    @property
-    def short_name(self) -> str:
-        """Of its family, which operators are compiled for: Ascend910B of Ascend910B3."""
-        family, _, number = self.name.partition("_")
-        if number:
-            return self.name if number == "95" else f"{family}_93"
-        return next((f for f in ("Ascend310P", "Ascend310B") if family.startswith(f)), self._training_name)
-
-    @property
-    def _training_name(self) -> str:
-        return "Ascend910B" if self.is_second_generation else self.name[: len("Ascend910")]
 
     @property
     def is_second_generation(self) -> bool:
@@ -64,8 +53,9 @@ class Soc:
         return self.is_second_generation
 
 
-def _family(names: str, ai: int, vector: int, ub: int, l1: int, l0c: int, l2: int) -> list[Soc]:
-    return [Soc(f"Ascend{name}", ai, vector, ub, l1, l0c, l2) for name in names.split()]
+def _family(family: str, names: str, *sizes: int) -> list[Soc]:
+    """Of `ai_cores` and what follows in Soc."""
+    return [Soc(f"Ascend{name}", f"Ascend{family}", *sizes) for name in names.split()]
 
 
 #: MHz, in public: cube_freq of the configuration files; of Ascend910B3 what npu-smi reports.
@@ -82,19 +72,21 @@ _CLOCKS = {
 SOCS: dict[str, Soc] = {
     soc.name: replace(soc, mhz=_CLOCKS.get(soc.name, 0))
     for family in (
-        _family("310", 2, 0, 253952, MIB, 256 * KIB, 8 * MIB),
-        _family("310B1 310B2 310B3 310B4", 1, 1, 253952, MIB, 128 * KIB, 4 * MIB),
-        _family("310P1", 10, 8, 262144, MIB, 256 * KIB, 16 * MIB),
-        _family("310P2 310P3 310P4 310P5 310P7", 8, 7, 262144, MIB, 256 * KIB, 16 * MIB),
-        _family("910A 910ProA 910PremiumA", 32, 0, 262144, MIB, 256 * KIB, 32 * MIB),
-        _family("910B 910ProB", 30, 0, 262144, MIB, 256 * KIB, 32 * MIB),
-        _family("910B1 910B2 910B2C", 24, 48, 196608, 512 * KIB, 128 * KIB, 192 * MIB),
-        _family("910B3", 20, 40, 196608, 512 * KIB, 128 * KIB, 192 * MIB),
-        _family("910B4", 20, 40, 196608, 512 * KIB, 128 * KIB, 96 * MIB),
-        _family("910B4-1", 20, 40, 196608, 512 * KIB, 128 * KIB, 168 * MIB),
-        _family("910_9362 910_9372", 20, 40, 196608, 512 * KIB, 128 * KIB, 168 * MIB),
-        _family("910_9381 910_9382 910_9391 910_9392", 24, 48, 196608, 512 * KIB, 128 * KIB, 192 * MIB),
-        _family("910_95", 32, 64, 253952, 512 * KIB, 256 * KIB, 128 * MIB),
+        _family("310", "310", 2, 0, 253952, MIB, 256 * KIB, 8 * MIB),
+        _family("310B", "310B1 310B2 310B3 310B4", 1, 1, 253952, MIB, 128 * KIB, 4 * MIB),
+        _family("310P", "310P1", 10, 8, 262144, MIB, 256 * KIB, 16 * MIB),
+        _family("310P", "310P2 310P3 310P4 310P5 310P7", 8, 7, 262144, MIB, 256 * KIB, 16 * MIB),
+        _family("910", "910A 910ProA 910PremiumA", 32, 0, 262144, MIB, 256 * KIB, 32 * MIB),
+        _family("910", "910B 910ProB", 30, 0, 262144, MIB, 256 * KIB, 32 * MIB),
+        _family("910B", "910B1 910B2 910B2C", 24, 48, 196608, 512 * KIB, 128 * KIB, 192 * MIB),
+        _family("910B", "910B3", 20, 40, 196608, 512 * KIB, 128 * KIB, 192 * MIB),
+        _family("910B", "910B4", 20, 40, 196608, 512 * KIB, 128 * KIB, 96 * MIB),
+        _family("910B", "910B4-1", 20, 40, 196608, 512 * KIB, 128 * KIB, 168 * MIB),
+        _family("910_93", "910_9362 910_9372", 20, 40, 196608, 512 * KIB, 128 * KIB, 168 * MIB),
+        _family(
+            "910_93", "910_9381 910_9382 910_9391 910_9392", 24, 48, 196608, 512 * KIB, 128 * KIB, 192 * MIB
+        ),
+        _family("910_95", "910_95", 32, 64, 253952, 512 * KIB, 256 * KIB, 128 * MIB),
     )
     for soc in family
 }
@@ -132,7 +124,7 @@ def configuration(soc: Soc) -> str:
     if soc.is_second_generation:
         cores["cube_core_cnt"] = soc.ai_cores
     sections: dict[str, dict[str, str | int]] = {
-        "version": {"SoC_version": soc.name, "Short_SoC_version": soc.short_name},
+        "version": {"SoC_version": soc.name, "Short_SoC_version": soc.family},
         "SoCInfo": {**cores, "memory_size": soc.hbm, "l2_size": soc.l2},
         "AICoreSpec": {
             **({"cube_freq": soc.mhz} if soc.mhz else {}),

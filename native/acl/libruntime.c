@@ -1,4 +1,4 @@
-/* libruntime.c - what scripts look up in libruntime.so, below AscendCL: the chip's name and its devices and cores. */
+/* libruntime.c - what scripts look up in libruntime.so, below AscendCL: the chip's name, and how many there are. */
 #include <string.h>
 
 #include "acl/acl_rt.h"

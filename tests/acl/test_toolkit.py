@@ -32,8 +32,10 @@ PROGRAM = "import acl, ais_bench; print(acl.init(), ais_bench.__name__)"
 CHIP = """
 import configparser, ctypes, os
 name = ctypes.create_string_buffer(256)
-assert ctypes.CDLL("libruntime.so").rtGetSocVersion(name, ctypes.c_uint32(8)) != 0
-assert ctypes.CDLL("libruntime.so").rtGetSocVersion(name, ctypes.c_uint32(256)) == 0
+runtime, count = ctypes.CDLL("libruntime.so"), ctypes.c_int32()
+assert runtime.rtGetSocVersion(name, ctypes.c_uint32(8)) != 0
+assert runtime.rtGetSocVersion(name, ctypes.c_uint32(256)) == 0
+assert (runtime.rtGetDeviceCount(ctypes.byref(count)), count.value) == (0, 3)
 said = configparser.ConfigParser()
 path = os.environ["ASCEND_HOME_DIR"] + "/compiler/data/platform_config/" + name.value.decode() + ".ini"
 assert said.read(path)
