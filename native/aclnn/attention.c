@@ -15,6 +15,14 @@ typedef struct problem {
     int pse, drop, mask;
 } problem;
 
+asc_attention asc_attention_of_training(asc_run *run, int tail) {
+    return (asc_attention){.heads = asc_int(run, tail + 4),
+                           .mode = asc_int(run, tail + 7),
+                           .before = asc_int(run, tail + 2),
+                           .behind = asc_int(run, tail + 3),
+                           .scale = asc_float(run, tail)};
+}
+
 static void set_layout(asc_run *run, problem *p, const char *layout) {
     ASC_STOP_UNLESS(run, strlen(layout) < sizeof p->layout && p->a.heads > 0, "no layout [%s] of %lld heads", layout,
                     (long long)p->a.heads);
@@ -24,11 +32,7 @@ static void set_layout(asc_run *run, problem *p, const char *layout) {
 /* Of training. `first` is the position of pse; the drop mask, the padding mask and the mask follow. `tail` is that of
  * scale; keep, pre and next tokens, heads, layout, inner precision, sparse mode follow. */
 static problem problem_of(asc_run *run, int first, int tail, bool typed) {
-    problem p = {.a = {.heads = asc_int(run, tail + 4),
-                       .mode = asc_int(run, tail + 7),
-                       .before = asc_int(run, tail + 2),
-                       .behind = asc_int(run, tail + 3),
-                       .scale = asc_float(run, tail)},
+    problem p = {.a = asc_attention_of_training(run, tail),
                  .keep = asc_float(run, tail + 1),
                  .pse = first,
                  .drop = first + 1,

@@ -9,6 +9,8 @@ typedef struct asc_attention {
     double scale;
 } asc_attention;
 
+/* Of training: from the argument `tail` on scale, keep, pre and next tokens, heads, layout, inner precision, mode. */
+asc_attention asc_attention_of_training(asc_run *run, int tail);
 /* Keys and values of fewer heads serve several of the queries': in float32. */
 tensor asc_attention_for_all_heads(asc_run *run, tensor t, int64_t heads);
 /* The gradient of heads that several queries share. */

@@ -13,11 +13,7 @@ typedef struct packed {
 } packed;
 
 static packed packed_of(asc_run *run, int shift, int lengths, int tail) {
-    packed p = {.a = {.heads = asc_int(run, tail + 4),
-                      .mode = asc_int(run, tail + 7),
-                      .before = asc_int(run, tail + 2),
-                      .behind = asc_int(run, tail + 3),
-                      .scale = asc_float(run, tail)},
+    packed p = {.a = asc_attention_of_training(run, tail),
                 .drop = shift + 1,
                 .mask = shift + 3,
                 .keep = asc_float(run, tail + 1),
