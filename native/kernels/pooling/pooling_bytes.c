@@ -40,7 +40,7 @@ static int32_t prepare(asc_call *call, int last) {
     ASC_REQUIRE(call, p.mode == 0, "max_pool_bytes: the mode is 0");
     int64_t window = asc_least(p.kernel[DEPTH] * p.kernel[HEIGHT], 1 << 20) * p.kernel[WIDTH];
     int64_t items = last ? line_count(&p) : p.batch * p.channels, size = asc_numel(&call->out[0]) / items;
-    int64_t cost = asc_least(window, 1 << 20) * asc_least(size, 1 << 20) / 64 + 1;
+    int64_t cost = asc_least(window, 1 << 20) * asc_least(size, 1 << 20) / 8 + 1;
     note_of(call)->step = asc_chunk_items(call, items, cost);
     int fits = asc_mul_ok(asc_least(seen(&p), INT64_MAX / 4), last ? p.channels : 1, &bytes) && bytes < INT64_MAX / 4;
     note_of(call)->line = (bytes / 64 + 2) * 64;
