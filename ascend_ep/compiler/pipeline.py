@@ -273,7 +273,7 @@ PARTITION = Stage[OfPartition](
         OfPartition(
             "part_functions",
             needs="elementwise instructions as merged as they will be",
-            leaves="functions of one 8-bit image within others as instructions of their own",
+            leaves="functions of one 8-bit image and sums of two, within others, as their own instructions",
             run=lambda w: part_functions(w.part),
         ),
         OfPartition(

@@ -62,22 +62,39 @@ def _combine(part: NativePartition, sides: Callable[[Insn, Sequence[Expression]]
     return changed
 
 
-def _combined(insn: Insn, sides: Callable[[Insn, Sequence[Expression]], Sides | None]) -> Insn | None:
-    out = insn.outs[0]
-    quotient = _quantised(insn.expressions[0], out.dtype) if out.dtype in RANGES else None
+@dataclass(frozen=True)
+class _Rounded:
+    """cut(op(args)) / scale + zero, saturated."""
+
+    op: str
+    args: tuple[Expression, ...]
+    low: float
+    high: float
+    scale: float
+    zero: float
+
+
+def _rounded(node: Expression, dtype: int) -> _Rounded | None:
+    quotient = _quantised(node, dtype) if dtype in RANGES else None
     if quotient is None:
         return None
-    value, y_scale, y_zero = quotient
+    value, scale, zero = quotient
     value, low, high = _cut(value)
-    if not isinstance(value, Apply) or value.op not in OPS:
+    if not isinstance(value, Apply) or value.op not in OPS or not 0 < scale < MOST_SCALE:
         return None
-    found = sides(insn, value.args)
-    if found is None or not all(0 < s < MOST_SCALE for s in (*(side.scale for side in found), y_scale)):
+    return _Rounded(value.op, value.args, low, high, scale, zero)
+
+
+def _combined(insn: Insn, sides: Callable[[Insn, Sequence[Expression]], Sides | None]) -> Insn | None:
+    result = _rounded(insn.expressions[0], insn.outs[0].dtype)
+    found = sides(insn, result.args) if result else None
+    if result is None or found is None or not all(0 < side.scale < MOST_SCALE for side in found):
         return None
     a, b = found
-    zeros = [int(z) for z in (a.zero, b.zero, y_zero)]
-    ints = BYTE_BINARY.pack(op=OPS[value.op], a_zero=zeros[0], b_zero=zeros[1], y_zero=zeros[2])
-    floats = BYTE_BINARY_FLOATS.pack(a_scale=a.scale, b_scale=b.scale, y_scale=y_scale, low=low, high=high)
+    zeros = [int(z) for z in (a.zero, b.zero, result.zero)]
+    ints = BYTE_BINARY.pack(op=OPS[result.op], a_zero=zeros[0], b_zero=zeros[1], y_zero=zeros[2])
+    bounds = {"low": result.low, "high": result.high}
+    floats = BYTE_BINARY_FLOATS.pack(a_scale=a.scale, b_scale=b.scale, y_scale=result.scale, **bounds)
     ins = (insn.ins[a.place], insn.ins[b.place])
     return replace(
         insn, kernel="byte_binary", ins=ins, ints=ints, floats=floats, expressions=(), unfused=None
@@ -85,11 +102,24 @@ def _combined(insn: Insn, sides: Callable[[Insn, Sequence[Expression]], Sides | 
 
 
 def _images(insn: Insn, args: Sequence[Expression]) -> Sides | None:
-    out = insn.outs[0]
-    if any(not _is_image(r, out) for r in insn.ins):
-        return None
-    a, b = (_scaled(arg, out.dtype) for arg in args)
+    return None if any(not _is_image(r, insn.outs[0]) for r in insn.ins) else _two(args, insn.outs[0].dtype)
+
+
+def _two(args: Sequence[Expression], dtype: int) -> Sides | None:
+    a, b = (_scaled(arg, dtype) for arg in args)
     return None if a is None or b is None else (a, b)
+
+
+def is_of_images(node: Expression, ins: Sequence[Ref | None]) -> bool:
+    """Whether an instruction of just this expression of two inputs becomes this kernel."""
+    if not isinstance(node, Cast):
+        return False
+    result = _rounded(node, node.dtype)
+    found = _two(result.args, node.dtype) if result else None
+    if found is None or not all(0 < side.scale < MOST_SCALE for side in found):
+        return False
+    a, b = (ins[side.place] for side in found)
+    return a is not None and a.dtype == node.dtype and _is_image(a, a) and _is_image(b, a)
 
 
 def _image_and_row(insn: Insn, args: Sequence[Expression]) -> Sides | None:
@@ -114,6 +144,7 @@ def _is_row(ref: Ref | None, out: Ref) -> bool:
 
 
 def _is_image(ref: Ref | None, out: Ref) -> bool:
+    """Whether it has as many bytes as `out`, of its type."""
     return ref is not None and ref.dtype == out.dtype and ref.dims == out.dims and ref.strides is None
 
 

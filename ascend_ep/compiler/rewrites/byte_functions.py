@@ -1,10 +1,12 @@
-"""Functions of one byte within larger elementwise instructions become instructions of their own.
+"""Functions of one byte, and sums and products of two, within larger elementwise instructions become
+instructions of their own.
 
     y = Q(DQ(Q(silu(DQ(a)))) * DQ(b))     becomes     t = Q(silu(DQ(a))), y = Q(DQ(t) * DQ(b))
+    y = DQ(Q(DQ(a) + DQ(b)))              becomes     t = Q(DQ(a) + DQ(b)), y = DQ(t)
 
-What is rounded to 8 bits and depends on one 8-bit image alone is a table then (byte_tables.py), and what is
-left is shorter, or a kernel of two images (byte_binary.py). A function that is all of the instruction, or
-less than a rounding, stays.
+What is rounded to 8 bits and depends on one 8-bit image alone is a table then (byte_tables.py), a sum a
+kernel of two images (byte_binary.py), and what is left is shorter. A function that is all of the
+instruction, or less than a rounding, stays.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from ascend_ep.plan.plan import TEMP, Insn, NativePartition, Ref
 from ascend_ep.plan.tile_expression import load, operands, place, reachable, replaced, with_operands
 from ascend_ep.plan.tile_program import ProgramError, TileProgram
 
+from .byte_binary import is_of_images
 from .byte_tables import BYTES, is_image, pays
 from .elementwise_insns import computing, is_elementwise, loaded
 
@@ -45,13 +48,14 @@ def _parted(insn: Insn) -> list[Insn]:
     made: list[Insn] = []
     values: dict[int, Input] = {}
     ins = list(insn.ins)
-    for number, (node, source) in enumerate(found):
-        ref = insn.ins[source]
+    for number, (node, sources) in enumerate(found):
+        refs = [insn.ins[source] for source in sources]
+        ref = refs[0]
         assert ref is not None
         assert isinstance(node, Cast)
         out = Ref(f"{insn.outs[0].name}{FUNCTION}{number}", node.dtype, ref.dims, TEMP, last=ref.last)
-        body = replaced((node,), {source: load(0)})
-        made.append(replace(insn, ins=(ref,), outs=(out,), expressions=body, unfused=None))
+        body = replaced((node,), {source: load(i) for i, source in enumerate(sources)})
+        made.append(replace(insn, ins=tuple(refs), outs=(out,), expressions=body, unfused=None))
         values[id(node)] = load(len(ins))
         ins.append(out)
     try:
@@ -61,14 +65,14 @@ def _parted(insn: Insn) -> list[Insn]:
     return [*made, left]
 
 
-def _functions(insn: Insn) -> list[tuple[Expression, int]]:
-    """The largest parts that are functions of an image, and of which input."""
+def _functions(insn: Insn) -> list[tuple[Expression, list[int]]]:
+    """The largest parts that are functions of an image or two, and of which inputs."""
     order = reachable(insn.expressions)
     read: dict[int, frozenset[int]] = {}  # the inputs of a node; -1 is what depends on where an element lies
     for node in order:
         own = {place(node)} if isinstance(node, Input) else {-1} if isinstance(node, Position) else set()
         read[id(node)] = frozenset(own).union(*(read[id(a)] for a in operands(node)))
-    found: dict[int, tuple[Expression, int]] = {}
+    found: dict[int, tuple[Expression, list[int]]] = {}
     seen: set[int] = set()
     roots = {id(root) for root in insn.expressions}
     stack = list(insn.expressions)
@@ -78,19 +82,22 @@ def _functions(insn: Insn) -> list[tuple[Expression, int]]:
             continue
         seen.add(id(node))
         if id(node) not in roots and _is_function(node, read[id(node)], insn.ins):
-            found[id(node)] = (node, next(iter(read[id(node)])))
+            found[id(node)] = (node, sorted(read[id(node)]))
         else:
             stack += operands(node)
     return [found[id(node)] for node in order if id(node) in found]
 
 
 def _is_function(node: Expression, read: frozenset[int], ins: Sequence[Ref | None]) -> bool:
-    """Whether it is rounded to bytes, of an image of bytes."""
-    if not isinstance(node, Cast) or node.dtype not in BYTES or len(read) != 1 or -1 in read:
+    """Whether it is rounded to bytes, of an image of bytes, or what byte_binary makes of two."""
+    if not isinstance(node, Cast) or node.dtype not in BYTES or not read or -1 in read:
         return False
-    ref = ins[next(iter(read))]
-    rounds = any(isinstance(n, Apply) and n.op == "round" for n in reachable((node,)))
-    return rounds and ref is not None and is_image(ref) and pays(ref.dims, None)
+    ref = ins[min(read)]
+    if ref is None or not is_image(ref) or not pays(ref.dims, None):
+        return False
+    if len(read) > 1:
+        return len(read) == 2 and is_of_images(node, ins)
+    return any(isinstance(n, Apply) and n.op == "round" for n in reachable((node,)))
 
 
 def _with(roots: Sequence[Expression], values: dict[int, Input]) -> tuple[Expression, ...]:
