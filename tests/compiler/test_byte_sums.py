@@ -39,6 +39,10 @@ CASES = {
         START + conv("a", "r") + "p = MaxPool<kernel_shape=[3, 3], pads=[1, 1, 1, 1]>(r) "
         + SUM.format("p", "f, g"), [10, 11, 10],
     ),
+    "whose floats are read": (
+        START + conv("a", "r") + SUM.format("r", "f, g") + f"i = {D}(y, s2, z2) "
+        + f"p = AveragePool<kernel_shape=[3, 3], pads=[1, 1, 1, 1]>(i) o = {Q}(p, s, z)", [10, 11],
+    ),
     "twice": (
         START + conv("a", "r") + SUM.format("r", "f, g") + conv("c", "y")
         + f"i = {D}(c, s, z) j = {D}(y, s2, z2) l = Add(j, i) t = {Q}(l, s, z) " + conv("o", "t"),
@@ -97,3 +101,53 @@ def test_sums_of_images(name: str, kind: str, monkeypatch: pytest.MonkeyPatch) -
     for got, expected in zip(*results, strict=True):
         np.testing.assert_array_equal(got, expected)
         assert len(np.unique(got)) > 20
+
+
+#: Scales of the convolution's result, of the image and of the sum: drawn, and such that many sums are ties.
+SCALES = [
+    *np.exp(np.random.default_rng(3).uniform(-4.5, -2.5, (4, 3))).astype(np.float32),
+    *np.array([(0.5, 1.0, 1.0), (0.1, 0.1, 0.2)], np.float32),
+]
+
+
+@pytest.mark.parametrize("kind", ["uint8", "int8"])
+def test_all_pairs_of_bytes(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel's shorter form of the sum has the bits of the longer one wherever it takes it."""
+    channels, least = 32, np.iinfo(kind).min
+    image, same = f"{kind}[1,{channels},256,256]", "one, low, w, one, nought, one, low"
+    given = onnx.parser.parse_model(
+        f"""<ir_version: 8, opset_import: ["" : 17]> m ({image} x, {image} b) => ({image} o) {{
+            r = QLinearConv(x, {same})  a = QLinearConv(r, {same})  c = QLinearConv(b, {same})
+            f = {D}(a, s, za)  g = {D}(c, sb, zb)  h = Add(f, g)  k = Relu(h)  y = {Q}(k, sy, zy)
+            o = QLinearConv(y, {same})
+        }}"""
+    )
+    identity = np.eye(channels, dtype=np.int8)[:, :, None, None]
+    pairs = np.arange(65536).reshape(256, 256)
+    feed = {
+        name: np.broadcast_to(one.astype(np.uint8).view(kind), (1, channels, 256, 256)).copy()
+        for name, one in (("x", pairs // 256), ("b", pairs % 256))
+    }
+    for scales in SCALES:
+        made = onnx.ModelProto.FromString(given.SerializeToString())
+        constants = {
+            "one": np.float32(1),
+            "low": np.asarray(least, kind),
+            "nought": np.int8(0),
+            "w": identity,
+        }
+        constants |= dict(zip(("s", "sb", "sy"), scales, strict=True))
+        constants |= {"za": constants["low"], "zb": np.asarray(least + 120, kind), "zy": constants["low"]}
+        made.graph.initializer.extend(
+            onnx.numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items()
+        )
+        results = []
+        for taken in (True, False):
+            with monkeypatch.context() as patch:
+                if not taken:
+                    patch.setattr(pipeline, "sum_in_convolutions", lambda part: 0)
+                bundle = convert(made, ConvertOptions(self_check=False, sample_seed=None)).to_bytes()
+            assert (min_reader(bundle) == 14) == taken
+            results += ascend_ep.InferenceSession(bundle).run(None, feed)
+        np.testing.assert_array_equal(*results)
+        assert len(np.unique(results[0])) > 20

@@ -17,13 +17,19 @@
 #include "chunks.h"
 #include "movement/byte_transpose.h"
 
+/* What a chunk is: lines of an image of a group, and columns. */
+typedef struct division {
+    int64_t lines, columns;
+    int64_t line_chunks, column_chunks; /* of a group of an image */
+} division;
+
 typedef struct job {
     const qconv *c;
     requantiser requantiser;
     byte_sum sum; /* of the results and the addend, if there is one */
     const uint8_t *images;
     const int64_t *segments;
-    int64_t lines_per_chunk, chunks_per_group;
+    division by;
     int ends_apart; /* by qconv_apart_bytes */
 } job;
 
@@ -138,23 +144,31 @@ static void run_lines(const asc_call *call, const job *j, qgemm *g, int64_t imag
     if (!c->y_last) store_planes(call, c, t.out, count, n, y + (channel * c->positions + at) * element);
 }
 
-/* All columns of a group over some lines of an image: a strip of weights stays near while it passes them. */
+static int64_t groups_of(const qconv *c) {
+    return c->apart ? 1 : c->groups;
+}
+
+static int64_t columns_of(const qconv *c) {
+    return c->apart ? c->channels : c->outputs / c->groups;
+}
+
+/* Some columns of a group over some lines of an image: a strip of weights stays near while it passes the lines. */
 static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
     const job *j = arg;
     const qconv *c = j->c;
-    int64_t groups = c->apart ? 1 : c->groups, per_image = groups * j->chunks_per_group;
-    int64_t image = chunk / per_image, group = chunk % per_image / j->chunks_per_group;
-    int64_t from = chunk % j->chunks_per_group * j->lines_per_chunk, to = from + j->lines_per_chunk;
-    int64_t columns = c->apart ? c->channels : c->outputs / c->groups;
+    const division *by = &j->by;
+    int64_t part = chunk % by->column_chunks, rest = chunk / by->column_chunks, of_lines = rest % by->line_chunks;
+    int64_t group = rest / by->line_chunks % groups_of(c), image = rest / by->line_chunks / groups_of(c);
+    int64_t from = of_lines * by->lines, to = asc_least(from + by->lines, c->lines), columns = columns_of(c);
+    int64_t first = part * by->columns, last = asc_least(first + by->columns, columns);
     qgemm g = {.n = columns, .a_row = c->stride[1] * c->channels, .segments = j->segments};
     g.n_segments = c->n_segments;
     g.vnni4 = c->vnni4;
     g.b_panel = c->n_segments * c->vnni4 * 4 * QGEMM_PANEL;
     g.b = (const int8_t *)call->in[Q_B].data + group * asc_ceil_div(columns, QGEMM_PANEL) * g.b_panel;
-    int64_t at_once = (c->apart && !j->ends_apart) || !c->y_last ? 1 : to - from;
+    int64_t at_once = (c->apart && !j->ends_apart) || !c->y_last ? 1 : by->lines;
     int64_t strip = j->ends_apart ? QCONV_BYTES : QGEMM_COLUMNS;
-    to = asc_least(to, c->lines);
-    for (int64_t col = 0; col < columns; col += strip)
+    for (int64_t col = first; col < last; col += strip)
         for (int64_t line = from; line < to; line += at_once)
             run_lines(call, j, &g, image, group, line, asc_least(at_once, to - line), col, worker);
     ASC_FN(qgemm_tiles_release)();
@@ -166,13 +180,24 @@ static void find_segments(const qconv *c, int64_t *segments) {
         segments[i] = i / across * c->dilation[0] * pitch + i % across * c->dilation[1] * c->channels;
 }
 
-static int64_t groups_of(const qconv *c) {
-    return c->apart ? 1 : c->groups;
-}
+/* Chunks of lines read the image once and the weights as often as there are threads; chunks of columns, the other way
+ * round. A chunk's columns fill the cache lines that it writes of Y, or they would be written by two threads. */
+#define LEAST_COLUMNS 64
 
-static int64_t lines_per_chunk(const asc_call *call, const qconv *c) {
+static division divide(const asc_call *call, const qconv *c) {
     int64_t taps = c->kernel[0] * c->kernel[1], at_once = c->apart ? 4 : 32; /* products in the time of a byte moved */
-    return asc_chunk_items(call, c->lines, c->line * taps * c->fan_in * (c->outputs / groups_of(c)) / at_once + 1);
+    int64_t columns = columns_of(c), weights = taps * c->fan_in * columns, units = columns / LEAST_COLUMNS;
+    division by = {.lines = c->lines, .columns = columns, .line_chunks = 1, .column_chunks = 1};
+    if (!c->apart && weights > c->image_bytes && units >= call->threads) {
+        by.columns = LEAST_COLUMNS *
+                     asc_chunk_items(call, units,
+                                     asc_least(c->positions, 1 << 20) * taps * c->fan_in * LEAST_COLUMNS / at_once + 1);
+        by.column_chunks = asc_ceil_div(columns, by.columns);
+        return by;
+    }
+    by.lines = asc_chunk_items(call, c->lines, c->line * taps * c->fan_in * columns / at_once + 1);
+    by.line_chunks = asc_ceil_div(c->lines, by.lines);
+    return by;
 }
 
 int32_t ASC_FN(qconv_run)(const asc_call *call) {
@@ -182,19 +207,19 @@ int32_t ASC_FN(qconv_run)(const asc_call *call) {
     find_segments(c, part(call, note_of(call)->segments));
     j.segments = part(call, note_of(call)->segments);
     j.images = c->in_place ? call->in[Q_A].data : part(call, note_of(call)->images);
-    int64_t taps = c->kernel[0] * c->kernel[1], groups = groups_of(c);
+    int64_t taps = c->kernel[0] * c->kernel[1];
     j.requantiser = ASC_FN(requantiser_make)(call, &note_of(call)->bounds, c->outputs, taps * c->fan_in, NULL,
                                              part(call, note_of(call)->tables));
     if (c->adds) {
         const asc_tensor *addend = q_operand(call, QCONV_ADDEND);
-        j.sum = ASC_FN(byte_sum_make)(&c->sum, &c->sum_floats, j.requantiser.zero, addend, &call->out[0]);
+        j.sum =
+            ASC_FN(byte_sum_make)(&c->sum, &c->sum_floats, &c->sum_affine, j.requantiser.zero, addend, &call->out[0]);
         j.requantiser.sum = &j.sum;
     }
     j.ends_apart = c->apart && ASC_FN(qconv_apart_bytes_can)(c, &j.requantiser);
-    j.lines_per_chunk = lines_per_chunk(call, c);
-    j.chunks_per_group = asc_ceil_div(c->lines, j.lines_per_chunk);
+    j.by = divide(call, c);
     if (!c->in_place) asc_parallel(call, c->batch * c->padded[0], pad_row, &j);
-    asc_parallel(call, c->batch * groups * j.chunks_per_group, run_chunk, &j);
+    asc_parallel(call, c->batch * groups_of(c) * j.by.line_chunks * j.by.column_chunks, run_chunk, &j);
     return ASC_OK;
 }
 
@@ -204,8 +229,9 @@ void ASC_FN(qconv_schedule)(const asc_call *call, char *text, size_t room) {
         asc_format(text, room, ASC_NO_SCHEDULE);
         return;
     }
-    int64_t each = lines_per_chunk(call, c), chunks = c->batch * groups_of(c) * asc_ceil_div(c->lines, each);
-    asc_format(text, room, "%s%s chunks=%ld threads=%ld lines=%ld segments=%ld", c->apart ? "channels_apart" : "strips",
-               c->in_place ? "_in_place" : "_of_padded_copy", chunks, asc_least(chunks, call->threads), each,
-               c->n_segments);
+    division by = divide(call, c);
+    int64_t chunks = c->batch * groups_of(c) * by.line_chunks * by.column_chunks;
+    asc_format(text, room, "%s%s chunks=%ld threads=%ld lines=%ld columns=%ld segments=%ld",
+               c->apart ? "channels_apart" : "strips", c->in_place ? "_in_place" : "_of_padded_copy", chunks,
+               asc_least(chunks, call->threads), by.lines, by.columns, c->n_segments);
 }

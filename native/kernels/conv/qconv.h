@@ -16,6 +16,7 @@ typedef struct qconv {
     int adds;           /* an image to the results, as these say */
     asc_byte_binary_params sum;
     asc_byte_binary_floats sum_floats;
+    byte_affine sum_affine;
     /* The image that the products read: uint8, channels last, padded with the zero point; it spans what windows
      * reach. It is x itself (`in_place`) or a copy. */
     int in_place;

@@ -108,7 +108,9 @@ static int32_t read_sum(const asc_call *call, qconv *c, int spatial) {
     ASC_REQUIRE(call, c->y_last && !c->apart, "qconv: sums have channels last, and no channels apart");
     ASC_REQUIRE(call, asc_same_dims(addend, &call->out[0]), "qconv: the addend differs from the output in shape");
     ASC_REQUIRE(call, c->sum.op == ASC_BYTE_BINARY_ADD, "qconv: the operation behind it is no sum");
-    return ASC_FN(byte_binary_check)(call, &c->sum, &c->sum_floats, addend->dtype);
+    int32_t code = ASC_FN(byte_binary_check)(call, &c->sum, &c->sum_floats, addend->dtype);
+    if (!code) c->sum_affine = ASC_FN(byte_affine_find)(&c->sum, &c->sum_floats, call->out[0].dtype);
+    return code;
 }
 
 int32_t ASC_FN(qconv_read)(const asc_call *call, qconv *c) {

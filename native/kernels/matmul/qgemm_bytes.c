@@ -61,25 +61,48 @@ ALWAYS void end_narrow(const target *t, const vi sum[][2], const int rows) {
     }
 }
 
-/* As end_wide, with sums. */
+/* As end_wide, with sums that are affine. Step by step for all vectors: a chain of these operations is some 40 cycles
+ * long, and no CPU looks far enough ahead to overlap those of one vector after another. */
 ALWAYS void end_wide_sum(const target *t, const vi sum[][2], const int rows) {
     const sum_vectors v = sum_vectors_of(t->r);
     const vf left = vf_load(t->r->scale + t->col), right = vf_load(t->r->scale + t->col + ASC_VF);
     const char *addend = t->r->sum->addend + (t->out - t->r->sum->y);
     const __mmask32 exist = t->n == QGEMM_COLUMNS ? ~0u : (1u << t->n) - 1;
+    __m512 x[QGEMM_ROWS][2];
+#pragma GCC unroll 24
+    for (int i = 0; i < 2 * rows; i++) x[i / 2][i % 2] = product_of(sum[i / 2][i % 2], i % 2 ? right : left);
+#pragma GCC unroll 24
+    for (int i = 0; i < 2 * rows; i++) x[i / 2][i % 2] = result_of(&v, x[i / 2][i % 2]);
 #pragma GCC unroll 16
     for (int i = 0; i < rows; i += 2) {
         const int other = i + 1 < rows ? i + 1 : i;
         __m512i bytes = _mm512_castsi256_si512(_mm256_maskz_loadu_epi8(exist, addend + i * t->step));
         if (other != i) bytes = _mm512_inserti64x4(bytes, _mm256_maskz_loadu_epi8(exist, addend + other * t->step), 1);
         bytes = in_quarters(&v, bytes);
-        const __m512i q[] = {steps_of_sum(&v, sum[i][0], left, addend_of(&v, bytes, 0)),
-                             steps_of_sum(&v, sum[i][1], right, addend_of(&v, bytes, 1)),
-                             steps_of_sum(&v, sum[other][0], left, addend_of(&v, bytes, 2)),
-                             steps_of_sum(&v, sum[other][1], right, addend_of(&v, bytes, 3))};
-        bytes = bytes_of_sum(&v, q);
+        x[i][0] = affine_sum(&v, x[i][0], bytes, 0);
+        x[i][1] = affine_sum(&v, x[i][1], bytes, 1);
+        if (other == i) continue;
+        x[other][0] = affine_sum(&v, x[other][0], bytes, 2);
+        x[other][1] = affine_sum(&v, x[other][1], bytes, 3);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; i += 2) {
+        const int other = i + 1 < rows ? i + 1 : i;
+        const __m512 four[] = {x[i][0], x[i][1], x[other][0], x[other][1]};
+        __m512i bytes = bytes_of_affine(&v, four);
         _mm256_mask_storeu_epi8(t->out + i * t->step, exist, _mm512_castsi512_si256(bytes));
         if (other != i) _mm256_mask_storeu_epi8(t->out + other * t->step, exist, _mm512_extracti64x4_epi64(bytes, 1));
+    }
+}
+
+/* Where the rows' bytes and those that are added to them lie, a cache line or two of each row, is asked for before the
+ * products: each row is a line that may be as far as L3, and the last operations would wait for all of them. */
+ALWAYS void ask_for(const target *t, const int rows) {
+    const char *addend = t->r->sum ? t->r->sum->addend + (t->out - t->r->sum->y) : NULL;
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; i++) {
+        if (addend) __builtin_prefetch(addend + i * t->step, 0, 3);
+        __builtin_prefetch(t->out + i * t->step, 1, 3);
     }
 }
 
@@ -87,6 +110,7 @@ ALWAYS void end_wide_sum(const target *t, const vi sum[][2], const int rows) {
 ALWAYS void tile(const qgemm *g, const uint8_t *first, const int8_t *b, const target *t, const int rows,
                  const int vectors) {
     vi sum[QGEMM_ROWS][2];
+    ask_for(t, rows);
 #pragma GCC unroll 16
     for (int i = 0; i < rows; i++) {
         memcpy(&sum[i][0], t->r->offset + t->col, sizeof(vi));
@@ -129,7 +153,7 @@ int ASC_FN(qgemm_strip_bytes)(const qgemm_strip *s, int64_t col, int64_t n) {
     const requantiser *r = s->requantiser;
     const int is_byte = r->dtype == ASC_INT8 || r->dtype == ASC_UINT8;
     if (!is_byte || r->b_zero || s->g->flip) return 0;
-    if (r->sum ? r->sum->inverse == 0 || n <= ASC_VF : !r->saturates) return 0;
+    if (r->sum ? !r->sum->affine.holds || n <= ASC_VF : !r->saturates) return 0;
     const int8_t *b = s->g->b + col / QGEMM_PANEL * s->g->b_panel + col % QGEMM_PANEL * 4;
     for (int64_t line = 0; line < s->lines; line++) {
         const uint8_t *a = s->g->a + line * s->a_line;

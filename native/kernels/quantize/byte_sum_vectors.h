@@ -1,4 +1,4 @@
-/* byte_sum_vectors.h - sums of an integer product's results and an image in vectors of 16, where the image's sum has a
+/* byte_sum_vectors.h - sums of an integer product's results and an image in vectors of 16, where the sum's scale has a
  * reciprocal (byte_sum.h). Files that include it contract no product with a sum: CMakeLists.txt. */
 #ifndef ASC_KERNELS_BYTE_SUM_VECTORS_H
 #define ASC_KERNELS_BYTE_SUM_VECTORS_H
@@ -14,6 +14,7 @@ typedef struct sum_vectors {
     __m512i top, least, most; /* bounds of the sum, as signed bytes; `top` makes unsigned ones of them */
     __m512i flip;
     __m512 low, high, scale, addend_zero, addend_scale, y_scale, inverse;
+    __m512 product, image, rest; /* of the sum as byte_affine has it */
 } sum_vectors;
 
 static inline sum_vectors sum_vectors_of(const requantiser *r) {
@@ -30,6 +31,9 @@ static inline sum_vectors sum_vectors_of(const requantiser *r) {
     v.addend_scale = _mm512_set1_ps(s->addend_scale);
     v.y_scale = _mm512_set1_ps(s->y_scale);
     v.inverse = _mm512_set1_ps(s->inverse);
+    v.product = _mm512_set1_ps(s->affine.product);
+    v.image = _mm512_set1_ps(s->affine.image);
+    v.rest = _mm512_set1_ps(s->affine.rest);
     return v;
 }
 
@@ -40,24 +44,50 @@ static inline __attribute__((always_inline)) __m512i in_quarters(const sum_vecto
     return _mm512_permutexvar_epi32(order, _mm512_xor_si512(bytes, v->flip));
 }
 
-/* Vector k of the image as floats, in units of the sum. A byte in the place of the last bits of 2^23 adds itself to
- * that. */
-static inline __attribute__((always_inline)) __m512 addend_of(const sum_vectors *v, __m512i quarters, const int k) {
-    const __m512i first = _mm512_set_epi32(3, 2, 1, 0, 3, 2, 1, 0, 3, 2, 1, 0, 3, 2, 1, 0);
-    const __m512i from = _mm512_add_epi32(first, _mm512_set1_epi32(4 * k));
-    const __mmask64 lowest = 0x1111111111111111;
-    __m512 x = (__m512)_mm512_mask_shuffle_epi8(_mm512_set1_epi32(0x4b000000), lowest, quarters, from);
-    return _mm512_mul_ps(_mm512_sub_ps(x, v->addend_zero), v->addend_scale);
+/* Where the shuffle of a quarter finds the bytes of vector k. */
+static inline __attribute__((always_inline)) __m512i place_of(const int k) {
+    return _mm512_add_epi32(_mm512_set_epi32(3, 2, 1, 0, 3, 2, 1, 0, 3, 2, 1, 0, 3, 2, 1, 0), _mm512_set1_epi32(4 * k));
 }
 
-/* Sums of products plus the image in steps of the result, less its zero point. */
-static inline __attribute__((always_inline)) __m512i steps_of_sum(const sum_vectors *v, vi sums, vf scale,
-                                                                  __m512 addend) {
-    __m512 x = _mm512_mul_ps(_mm512_cvtepi32_ps((__m512i)sums), (__m512)scale);
+/* Vector k of the image as floats, less its zero point. A byte in the place of the last bits of 2^23 adds itself to
+ * that. */
+static inline __attribute__((always_inline)) __m512 addend_of(const sum_vectors *v, __m512i quarters, const int k) {
+    const __mmask64 lowest = 0x1111111111111111;
+    __m512 x = (__m512)_mm512_mask_shuffle_epi8(_mm512_set1_epi32(0x4b000000), lowest, quarters, place_of(k));
+    return _mm512_sub_ps(x, v->addend_zero);
+}
+
+/* Sums of products in steps of the product's results. */
+static inline __attribute__((always_inline)) __m512 product_of(vi sums, vf scale) {
+    return _mm512_mul_ps(_mm512_cvtepi32_ps((__m512i)sums), (__m512)scale);
+}
+
+/* The results, less their zero point. */
+static inline __attribute__((always_inline)) __m512 result_of(const sum_vectors *v, __m512 x) {
     x = _mm512_min_ps(_mm512_max_ps(x, v->low), v->high);
-    x = _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-    __m512 z = _mm512_add_ps(_mm512_mul_ps(x, v->scale), addend);
+    return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+/* Results plus the image in steps of the sum, less its zero point. */
+static inline __attribute__((always_inline)) __m512i steps_of_sum(const sum_vectors *v, __m512 result, __m512 addend) {
+    __m512 z = _mm512_add_ps(_mm512_mul_ps(result, v->scale), _mm512_mul_ps(addend, v->addend_scale));
     return _mm512_cvtps_epi32((__m512)vf_quotient((vf)z, (vf)v->y_scale, (vf)v->inverse));
+}
+
+/* The same before it is rounded, as int8, where the sum is affine; with vector k of the image. */
+static inline __attribute__((always_inline)) __m512 affine_sum(const sum_vectors *v, __m512 result, __m512i quarters,
+                                                               const int k) {
+    const __mmask64 lowest = 0x1111111111111111;
+    __m512 bytes = _mm512_cvtepi32_ps(_mm512_maskz_shuffle_epi8(lowest, quarters, place_of(k)));
+    return _mm512_fmadd_ps(result, v->product, _mm512_fmadd_ps(bytes, v->image, v->rest));
+}
+
+/* Four vectors of those as bytes, one vector behind the other. */
+static inline __attribute__((always_inline)) __m512i bytes_of_affine(const sum_vectors *v, const __m512 x[4]) {
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    __m512i first = _mm512_packs_epi32(_mm512_cvtps_epi32(x[0]), _mm512_cvtps_epi32(x[1]));
+    __m512i second = _mm512_packs_epi32(_mm512_cvtps_epi32(x[2]), _mm512_cvtps_epi32(x[3]));
+    return _mm512_permutexvar_epi32(order, _mm512_xor_si512(_mm512_packs_epi16(first, second), v->top));
 }
 
 /* Steps of four vectors as bytes, one vector behind the other. */

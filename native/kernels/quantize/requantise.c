@@ -165,7 +165,7 @@ static void add_image(const requantiser *r, const tables t[2], const int32_t *su
             const int64_t row = k < 2 ? i : other;
             const int32_t *from = sums + row * QGEMM_COLUMNS + k % 2 * ASC_VF;
             vi sum = corrected(&t[k % 2], from, row_sums ? row_sums + row : NULL);
-            q[k] = steps_of_sum(&v, sum, t[k % 2].scale, addend_of(&v, bytes, k));
+            q[k] = steps_of_sum(&v, result_of(&v, product_of(sum, t[k % 2].scale)), addend_of(&v, bytes, k));
         }
         __m512i both = bytes_of_sum(&v, q);
         _mm256_mask_storeu_epi8(out + i * step, exist, _mm512_castsi512_si256(both));
