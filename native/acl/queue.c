@@ -134,7 +134,7 @@ aclError asc_queue_push(asc_queue *queue, const asc_work *work) {
     refusal *refused = &queue->refused;
     if (refused->code != ACL_SUCCESS && (refused->told || refused->thread == gettid())) refused->code = ACL_SUCCESS;
     pthread_cond_signal(&queue->more);
-    if (began) one->queued = (asc_trace_queued){began, (uint32_t)(asc_clock_ns() - began), (uint32_t)gettid()};
+    if (began) one->queued = (asc_trace_queued){began, (uint32_t)(asc_clock_ns() - began), asc_trace_thread()};
     pthread_mutex_unlock(&queue->lock);
     return ACL_SUCCESS;
 }

@@ -37,9 +37,6 @@ uint32_t *asc_trace_place_of(asc_trace_known *known, const uint8_t *bytes, uint6
 
 extern _Atomic uint32_t asc_trace_state; /* the number of the trace that is on; 0: none */
 
-/* The number that tells the kernel's threads apart. */
-uint32_t asc_trace_thread(void);
-
 /* What one run leaves. `ns` has the start and end of each call, `counts` a number per call of each of `counters`, which
  * were the trace's when the run began: by its end another trace may be on. */
 typedef struct asc_traced_run {

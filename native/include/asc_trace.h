@@ -176,6 +176,8 @@ ASC_API int32_t asc_trace_begin_call(void);
 ASC_API void asc_trace_end_call(const asc_traced_call *call);
 /* Between them: what stands as the call's schedule, cut where there is no room. */
 ASC_API void asc_trace_say_schedule(const char *text);
+/* The system's number of this thread, which is asked for once; while a trace is on, or was. */
+ASC_API uint32_t asc_trace_thread(void);
 /* What this thread runs from now on came by a queue so; NULL: by none. */
 ASC_API void asc_trace_say_queued(const asc_trace_queued *queued);
 /* Adds a span of this thread, when a trace is on. */

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -217,3 +218,14 @@ def test_ranks_of_a_job_are_read_as_a_cluster(job: Path, tmp_path: Path) -> None
         rows = [row for row in csv.DictReader(file) if row["Type"] == "rank"]
     assert sorted(row["Index"] for row in rows) == ["0", "1"]
     assert all(float(row["Communication"]) > 0 for row in rows)
+
+
+@pytest.mark.slow
+@pytest.mark.measures
+def test_recording_operators_costs_at_most_one_percent(run: Runner, tmp_path: Path) -> None:
+    """At operators of 100 us, as tests/profiling/test_overhead.py has it for runs of models."""
+    said = run("recorded.c", tmp_path, 900).out
+    found = re.fullmatch(r"([\d.]+) of calls of (\d+) us\n", said)
+    assert found, said
+    assert float(found[1]) < 1.01, said
+    assert int(found[2]) > 50, said
