@@ -45,8 +45,11 @@ static room room_of(const layer *l, int32_t worker) {
                   (gemm_scratch *)(base + room_floats(l, rows) * (int64_t)sizeof(float))};
 }
 
-#define LARGE_WEIGHTS (1 << 18) /* weights of one step from which its columns are worth sharing, in floats */
-#define FEW_ROWS 6              /* most rows that share them: reading the weights is most of the work */
+/* Weights of one step from which its columns are worth sharing, in floats: of one row, which nothing else divides, what
+ * a thread reads in two microseconds; of more rows, which are divided as well. */
+#define ROW_WEIGHTS (1 << 15)
+#define LARGE_WEIGHTS (1 << 18)
+#define FEW_ROWS 6 /* most rows that share them: reading the weights is most of the work */
 
 static void split(asc_call *call, const layer *l) {
     int64_t weights = l->hidden * l->columns, shares = asc_ceil_div(call->threads, l->directions);
@@ -58,7 +61,8 @@ static void split(asc_call *call, const layer *l) {
     if (l->quantised) weights /= (int64_t)sizeof(float);
     if (l->narrow) weights /= 2;
     recurrent_note_of(call)->rows = rows;
-    recurrent_note_of(call)->shares_columns = call->threads > 1 && alone && weights >= LARGE_WEIGHTS;
+    recurrent_note_of(call)->shares_columns =
+        call->threads > 1 && alone && weights >= (rows > 1 ? LARGE_WEIGHTS : ROW_WEIGHTS);
 }
 
 /* Lines of the weights' panels. */
@@ -92,25 +96,33 @@ int32_t ASC_FN(recurrent_prepare)(asc_call *call) {
 /* --- steps ------------------------------------------------------------------------------------ */
 
 typedef struct product {
-    const layer *layer;
     gemm g;
-    int64_t columns; /* of a chunk */
+    int64_t columns, chunks; /* of a chunk */
 } product;
 
+/* One or two, of the same state, whose chunks are shared at once. */
+typedef struct products {
+    const layer *layer;
+    int count;
+    product each[2];
+} products;
+
 static void product_chunk(const asc_call *call, int64_t chunk, int32_t worker, void *arg) {
-    const product *p = arg;
+    const products *all = arg;
+    const product *p = all->each;
     (void)call;
+    if (chunk >= p->chunks) chunk -= p++->chunks;
     int64_t panels = asc_ceil_div(p->g.n, GEMM_PANEL), each = p->columns / GEMM_PANEL, from = chunk * each;
-    room room = room_of(p->layer, worker);
+    room room = room_of(all->layer, worker);
     room.product->packed = NULL;
     ASC_FN(gemm_block)(&p->g, 0, p->g.m, from, from + each < panels ? from + each : panels, room.product);
 }
 
 /* sums[rows, columns] = state[rows, H] weights (+ what is added to each row) */
-static void multiply(const layer *l, const float *state, int64_t rows, const float *weights, int64_t columns,
-                     epilogue_addend added, float *sums, int32_t worker) {
+static product product_of(const layer *l, const float *state, int64_t rows, const float *weights, int64_t columns,
+                          epilogue_addend added, float *sums) {
     int64_t lines = panel_lines(l);
-    product p = {.layer = l, .g = {.m = rows, .n = columns, .k = lines, .a = state, .a_row = l->hidden, .a_k = 1}};
+    product p = {.g = {.m = rows, .n = columns, .k = lines, .a = state, .a_row = l->hidden, .a_k = 1}};
     p.g.vnni2 = p.g.rounds = l->narrow;
     p.g.a_columns = l->hidden;
     p.g.b = weights;
@@ -120,11 +132,16 @@ static void multiply(const layer *l, const float *state, int64_t rows, const flo
     p.g.k_to = lines;
     p.g.epilogue = (epilogue){.alpha = 1, .beta = 1, .residual = added};
     p.columns = recurrent_share(l->call, columns);
-    int64_t chunks = asc_ceil_div(columns, p.columns);
-    if (chunks > 1)
-        asc_parallel(l->call, chunks, product_chunk, &p);
+    p.chunks = asc_ceil_div(columns, p.columns);
+    return p;
+}
+
+static void multiply(const products *all, int32_t worker) {
+    int64_t chunks = all->each[0].chunks + (all->count > 1 ? all->each[1].chunks : 0);
+    if (chunks > all->count)
+        asc_parallel(all->layer->call, chunks, product_chunk, (void *)all);
     else
-        product_chunk(l->call, 0, worker, &p);
+        for (int i = 0; i < all->count; i++) product_chunk(all->layer->call, i, worker, (void *)all);
 }
 
 static int runs(const layer *l, int64_t row, int64_t t) {
@@ -140,17 +157,23 @@ static void take_step(const layer *l, int64_t d, int64_t t, int64_t row, int64_t
     float *y = (float *)call->out[0].data + ((t * l->directions + d) * l->batch + row) * n;
     float *h = (float *)call->out[1].data + (d * l->batch + row) * n;
     float *c = k->kind == ASC_RECURRENT_LSTM ? (float *)call->out[2].data + (d * l->batch + row) * n : NULL;
-    if (l->quantised)
+    if (l->quantised) {
         ASC_FN(recurrent_bytes_multiply)(l, d, h, rows, x, width, m.sums, m.product);
-    else
-        multiply(l, h, rows, l->r + d * l->r_step, l->columns, (epilogue_addend){x, width, 1}, m.sums, worker);
-    if (gru) {
-        const float *bias = floats_of(call, BIAS, d * n);
-        epilogue_addend sum = {x + 2 * n, width, 1}, own = {bias, 0, 1};
-        for (int64_t i = 0; i < rows; i++)
+    } else {
+        epilogue_addend own = {floats_of(call, BIAS, d * n), 0, 1}, sum = {x + 2 * n, width, 1};
+        products all = {.layer = l, .count = 1};
+        all.each[0] = product_of(l, h, rows, l->r + d * l->r_step, l->columns, (epilogue_addend){x, width, 1}, m.sums);
+        if (gru)
+            all.each[1] = product_of(l, k->reset_after ? h : m.reset, rows, l->rc + d * l->rc_step, n,
+                                     k->reset_after ? own : sum, m.candidate);
+        all.count += gru && k->reset_after; /* then the candidate's product needs no gate */
+        multiply(&all, worker);
+        for (int64_t i = 0; i < rows && gru; i++)
             ASC_FN(cell_gru_gates)(k, m.sums + i * l->columns, h + i * n, m.reset + i * n);
-        multiply(l, k->reset_after ? h : m.reset, rows, l->rc + d * l->rc_step, n, k->reset_after ? own : sum,
-                 m.candidate, worker);
+        if (gru && !k->reset_after) {
+            all.each[0] = all.each[1];
+            multiply(&all, worker);
+        }
     }
     for (int64_t i = 0; i < rows; i++, y += n, h += n) {
         if (!runs(l, row + i, t)) {
