@@ -41,6 +41,7 @@ from .rewrites.fuse_elementwise import fuse_elementwise
 from .rewrites.fuse_epilogue import fuse_epilogues
 from .rewrites.fuse_norm import fuse_norms
 from .rewrites.gate_products import gate_products
+from .rewrites.group_norms import fuse_group_norms
 from .rewrites.half_weights import store_fp16_weights
 from .rewrites.join_groups import join_groups
 from .rewrites.join_neighbours import join_neighbours
@@ -231,6 +232,13 @@ PARTITION = Stage[OfPartition](
             leaves="the sum before an RMSNorm and the GELU behind a LayerNorm in its call",
             switch=FUSION_SWITCH.format("NormResidualFusionPass, NormGeluFusionPass"),
             run=lambda w: fuse_norms(w.part, w.ledger),
+        ),
+        OfPartition(
+            "fuse_group_norms",
+            needs="elementwise instructions not merged yet",
+            leaves="InstanceNormalization of groups, scale and shift behind as one call on the image",
+            switch=FUSION_SWITCH.format("GroupNormFusionPass"),
+            run=lambda w: fuse_group_norms(w.part, w.ledger),
         ),
         OfPartition(
             "fuse_caches",

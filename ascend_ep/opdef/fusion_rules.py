@@ -48,6 +48,7 @@ RULES: tuple[Rule, ...] = tuple(
             "past and new keys and values put together, and attention to them -> one call",
         ),
         ("NormGelu", KERNEL, "LayerNorm and GELU of it -> one call"),
+        ("GroupNorm", KERNEL, "InstanceNormalization of groups, scale and shift -> one call on the image"),
         ("ElementwiseChain", KERNEL, "neighbouring elementwise calls -> one call"),
         ("GatedProducts", KERNEL, "two products of one input, and SwiGLU of them -> one call"),
         ("NormPrologue", KERNEL, "RMSNorm and the products that read it -> these products"),

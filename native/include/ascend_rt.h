@@ -126,8 +126,9 @@ typedef struct asc_tensor {
  * between products, norms and attention, convolutions with channels last that are transposed or of volumes, maxima of
  * bytes and tables of them; 10: HardSwish and LeakyRelu of sums, models of tables; 11: recurrent layers in bfloat16,
  * bfloat16 of convolutions that end in a function; 12: convolutions of several images, steps of Slice in the data; 13:
- * bytes with a row of float32; 14: sums of images in convolutions of bytes */
-#define ASC_READER_VERSION 14
+ * bytes with a row of float32; 14: sums of images in convolutions of bytes; 15: normalisation of groups with channels
+ * last */
+#define ASC_READER_VERSION 15
 #define ASC_ALIGN 64
 
 typedef struct asc_plan_header {

@@ -14,8 +14,9 @@ from ascend_ep.opdef.fusion_rules import KERNEL, RULES
 
 rng = np.random.default_rng(3)
 BODY = """i = Conv<pads = [1, 1, 1, 1]>(x, k) i2 = Conv<pads = [1, 1, 1, 1]>(i, k2)
-          ij = Concat<axis = 1>(i, i2) c = Conv<pads = [1, 1, 1, 1]>(ij, k3) r = Relu(c) f = Reshape(r, flat)
-          s = Add(f, f2) q = Mul(s, s) m = ReduceMean(q, last) v = Add(m, tiny) d = Sqrt(v) h = Div(s, d)
+          ij = Concat<axis = 1>(i, i2) c = Conv<pads = [1, 1, 1, 1]>(ij, k3) r = Relu(c)
+          rr = Reshape(r, split) rn = InstanceNormalization(rr, ones, zeros) rs = Reshape(rn, image)
+          rm = Mul(rs, rw) f = Reshape(rm, flat) s = Add(f, f2) q = Mul(s, s) m = ReduceMean(q, last) v = Add(m, tiny) d = Sqrt(v) h = Div(s, d)
           n = Mul(h, w) l = LayerNormalization<axis = -1>(n, w, b) g = Gelu(l)
           e = Exp(g) t = Tanh(e) p = MatMul(t, u) o = Sigmoid(p) a = Reshape(o, heads)
           ks = Concat<axis = 2>(k0, a) vs = Concat<axis = 2>(v0, a) kt = Transpose<perm = [0, 1, 3, 2]>(ks)
@@ -29,6 +30,7 @@ VALUES = {
     "b": rng.standard_normal(63), "u": rng.standard_normal((63, 5)), "tiny": np.float32(1e-5),
     "k0": rng.standard_normal((1, 1, 3, 5)), "v0": rng.standard_normal((1, 1, 3, 5)),
     "gv": rng.standard_normal((5, 8)), "gw": rng.standard_normal((5, 8)),
+    "ones": np.ones(2), "zeros": np.zeros(2), "rw": rng.standard_normal((4, 1, 1)),
     "jw": rng.standard_normal(8), "ju": rng.standard_normal((8, 32)),
 }  # fmt: skip
 
@@ -39,6 +41,7 @@ def model() -> onnx.ModelProto:
     )
     arrays = {n: np.asarray(v, np.float32) for n, v in VALUES.items()}
     arrays |= {"flat": np.array([8, 63]), "last": np.array([-1]), "heads": np.array([1, 1, 8, 5])}
+    arrays |= {"split": np.array([2, 2, -1]), "image": np.array([2, 4, 7, 9])}
     made.graph.initializer.extend(onnx.numpy_helper.from_array(a, n) for n, a in arrays.items())
     return made
 

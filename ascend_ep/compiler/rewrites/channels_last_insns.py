@@ -87,7 +87,7 @@ def image_insn(insn: Insn, elementwise: Collection[str] = ()) -> ImageInsn | Non
     kinds = {"conv": _convolution, "max_pool": _pooling, "average_pool": _pooling, "concat": _concat}
     kinds |= {"elementwise": _elementwise, "reduce": _reduction, "pad": _padding}
     kinds |= {"resize": _resizing, "resize_nearest": _resizing}
-    kinds |= {"qconv": _integer_convolution, "max_pool_bytes": _pooling}
+    kinds |= {"qconv": _integer_convolution, "max_pool_bytes": _pooling, "group_norm": _group_norm}
     return kinds[insn.kernel](insn) if insn.kernel in kinds else None
 
 
@@ -252,6 +252,10 @@ def _pooling(insn: Insn) -> ImageInsn | None:
     if len(insn.outs) > 1:
         return None
     return ImageInsn(insn, (0,), True, lambda old, new: (replace(new, kernel=f"{old.kernel}_last"), []))
+
+
+def _group_norm(insn: Insn) -> ImageInsn:
+    return ImageInsn(insn, (0,), True, lambda old, new: (replace(new, kernel="group_norm_last"), []))
 
 
 def _concat(insn: Insn) -> ImageInsn | None:

@@ -1,7 +1,8 @@
 """Images between convolutions in bfloat16: what makes them writes it, and whatever reads them reads it.
 
-Pooling, copies, concatenations and elementwise instructions may stand between convolutions. An elementwise
-one reads bfloat16 only where its result is, too: what leaves the convolutions is no rounded image.
+Pooling, group normalisation, copies, concatenations and elementwise instructions may stand between them.
+An elementwise one reads bfloat16 only where its result is, too: what leaves the convolutions is no rounded
+image.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from ascend_ep.plan.value_uses import ValueUses, memory_of
 
 from .elementwise_insns import in_bfloat16, is_elementwise
 
+#: Kernels that read and write either type, each by itself.
+EITHER = ("average_pool_last", "group_norm_last")
 #: Kernels that take elements of any type as they are, from their first operand; concat from all.
 MOVES = ("max_pool_last", "copy", "concat", "pad", "slice", "resize_nearest")
 
@@ -48,7 +51,7 @@ def _writes(insn: Insn) -> bool:
     """Whether its result may be bfloat16; of elementwise instructions others know."""
     if insn.kernel == "conv_last":
         return CONV_LAST.get(insn.ints, "activation") in [*Activation]
-    return insn.native is None and insn.kernel in (*MOVES, "average_pool_last")
+    return insn.native is None and insn.kernel in (*MOVES, *EITHER)
 
 
 def _wide(insn: Insn) -> list[Ref]:

@@ -52,6 +52,8 @@ def kernel_reader(insn: Insn) -> int:
         return 13
     if insn.kernel == "qconv" and len(insn.ins) > MOST_OF_QCONV:
         return 14
+    if insn.kernel == "group_norm_last":
+        return 15
     if insn.kernel == "conv_joined" or _may_slice_backwards(insn):
         return 12
     if _is_of_11(insn):
