@@ -1,8 +1,9 @@
-"""Chance with seeds of the device, integers beside floats, regrouped tokens, parts of attention, against float64."""
+"""Chance with seeds of the device, integers beside floats, tokens, parts of attention, against float64."""
 
 from __future__ import annotations
 
 import ctypes
+import itertools
 from typing import Any
 
 import numpy as np
@@ -146,8 +147,7 @@ def test_sums_of_groups(device: Device, counted: bool) -> None:
     device.call("GroupedMatmulAddV2" if counted else "GroupedMatmulAdd", *given, *([1] if counted else []))
     starts = [0, 2, 2, 7]
     exact = [
-        y[k] + x[a:b].astype(np.float64).T @ w[a:b]
-        for k, (a, b) in enumerate(zip(starts, starts[1:], strict=False))
+        y[k] + x[a:b].astype(np.float64).T @ w[a:b] for k, (a, b) in enumerate(itertools.pairwise(starts))
     ]
     close(made.after(), np.stack(exact))
 
