@@ -3,6 +3,7 @@ EXEC_NPU_CMD, and a bundle that an extension loads by AscendCL."""
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sysconfig
@@ -13,7 +14,7 @@ import pytest
 
 from ascend_ep.cli.op import main
 from ascend_ep.codegen.header_text import HEADERS
-from ascend_ep.opbuild.ascendc.cpp import find_cpp
+from ascend_ep.opbuild.ascendc.cpp import LIBRARIES, find_cpp
 from ascend_ep.opbuild.kernels.aclnn_sources import header_name, header_text, source_text
 from ascend_ep.opdef.loader import load_definitions
 
@@ -38,15 +39,21 @@ def operators(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shapes = ";".join(["[4,256]"] * (1 + text.startswith("def GeluCustomBackward")))
         built = ["build", "--prompt", text, "--input_shape", shapes, "--dtype", "float16", "--search", "0"]
         assert main([*built, "--output", str(folder), "--output_name", name]) == 0
-        opdef = load_definitions(folder / f"{name}.json")[0]
+        made = folder / f"{name}.json"  # of a package: it names its library in the place of the formula
+        definition = json.loads(made.read_text())
+        definition["library"] = f"{name}.so"
+        del definition["formula"]
+        made.write_text(json.dumps(definition))
+        opdef = load_definitions(made)[0]
         (folder / header_name(opdef.op)).write_text(header_text(opdef))
         source = folder / f"aclnn_{name}.cpp"
-        source.write_text(source_text(opdef, folder / f"{name}.json", folder / f"{name}.so"))
+        source.write_text(source_text(opdef, made, folder / f"{name}.so"))
         sources.append(str(source))
     library = folder / "op_api" / "lib" / "libcust_opapi.so"
     library.parent.mkdir(parents=True)
     words = ["-std=c++11", "-fPIC", "-shared", "-fvisibility=hidden", f"-I{HEADERS}", f"-I{folder}"]
-    subprocess.run([*find_cpp(), *words, *sources, "-o", str(library)], check=True, timeout=120)
+    linked = [f"-L{LIBRARIES}", f"-Wl,-rpath,{LIBRARIES}", "-lascendcl", "-o", str(library)]
+    subprocess.run([*find_cpp(), *words, *sources, *linked], check=True, timeout=120)
     return folder
 
 
@@ -57,16 +64,12 @@ def extension(toolkit: Path, torch_npu: Path, tmp_path: Path) -> Callable[[str],
         pytest.skip("no C++ compiler is installed")
     from torch.utils.cpp_extension import include_paths, library_paths
 
-    def built(name: str, *extra: str) -> str:
-        wheel = torch_npu / "torch_npu" / "include"
-        include = [
-            wheel,
-            wheel / "third_party" / "op-plugin",
-            toolkit / "include",
-            sysconfig.get_path("include"),
-        ]
+    def built(name: str) -> str:
+        # torch_npu brings AscendCL's headers along
+        of_npu = [torch_npu / "torch_npu" / "include"] if "gelu" in name else []
+        include = [*of_npu, toolkit / "include", sysconfig.get_path("include")]
         words = [*find_cpp(), "-std=c++20", "-O0", "-fPIC", "-shared", f"-DTORCH_EXTENSION_NAME={name}"]
-        words += [f"-I{p}" for p in [*extra, *include, *include_paths()]]
+        words += [f"-I{p}" for p in [*include, *include_paths()]]
         words += [f"-L{p}" for p in (torch_npu / "torch_npu" / "lib", toolkit / "lib64", *library_paths())]
         libraries = [f"-l{n}" for n in ("torch_python", "torch", "torch_cpu", "c10", "torch_npu", "ascendcl")]
         command = [*words, str(PRINTED / f"{name}.cpp"), "-o", str(tmp_path / f"{name}.so"), *libraries]
@@ -107,7 +110,7 @@ def test_a_bundle_that_an_extension_loads(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    said = extension("torch_ascend_ops", str(HEADERS))
+    said = extension("torch_ascend_ops")
     assert "write aclrtMalloc(&address, size, policy)" in said
     shutil.copy(convert(ADD), tmp_path / "custom_add.om")
     monkeypatch.chdir(tmp_path)

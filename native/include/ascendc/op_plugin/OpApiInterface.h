@@ -1,13 +1,13 @@
 /* op_plugin/OpApiInterface.h - of op-plugin's sources, which torch_npu's wheel leaves out. Pages include it for
- * EXEC_NPU_CMD and OpPreparation, which the wheel has in its include and its include/third_party/op-plugin. */
+ * EXEC_NPU_CMD and OpPreparation. */
 #pragma once
 
-#include <torch/version.h>
+#include <torch/extension.h>
 
-/* What op-plugin's build says of the PyTorch at hand: 0 is 2.1. */
-#ifndef CURRENT_VERSION
-#define CURRENT_VERSION (TORCH_VERSION_MINOR - 1)
-#endif
-
-#include "op_plugin/utils/op_api_common.h"
+#include "exec_npu_cmd.h"
 #include "torch_npu/csrc/framework/utils/OpPreparation.h"
+
+/* The wheel declares it, and its libraries keep it to themselves. */
+inline at::Tensor at_npu::native::OpPreparation::apply_tensor(const at::Tensor &src) {
+    return apply_tensor_without_format(src);
+}
