@@ -162,7 +162,7 @@ class Some(unittest.TestCase):
         self.assertEqual(torch.ones(3).npu().sum().item(), 4)
 
     def test_lacking(self) -> None:
-        raise RuntimeError("aclnnNone or aclnnNoneGetWorkspaceSize not in libopapi.so")  # as torch_npu says it
+        raise RuntimeError("aclnnNone or aclnnNoneGetWorkspaceSize not in libopapi.so")
 
     @unittest.skip("another chip")
     def test_skipped(self) -> None:

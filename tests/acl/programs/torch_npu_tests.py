@@ -80,11 +80,26 @@ def file(path: str) -> dict[str, Any]:
     return {"result": result, "counts": counts, "failed": failed, "lacking": lacking, "skipped": skipped}
 
 
+def file_or_reason(path: str) -> dict[str, Any]:
+    try:
+        return file(path)
+    except Exception as error:  # of its imports
+        return {
+            "result": "failed",
+            "counts": {"failed": 1},
+            "failed": {"": f"{type(error).__name__}: {error}"},
+        }
+
+
 def main() -> None:
     for line in sys.stdin:
         path = line.strip()
-        made = forked(lambda path=path: file(path), 3600)  # type: ignore[misc]
-        row = made if isinstance(made, dict) else {"result": "failed", "counts": {}, "failed": {"": made}}
+        made = forked(lambda path=path: file_or_reason(path), 3600)  # type: ignore[misc]
+        row = (
+            made
+            if isinstance(made, dict)
+            else {"result": "failed", "counts": {"failed": 1}, "failed": {"": made}}
+        )
         print(json.dumps({"name": path, **row}), flush=True)
 
 
