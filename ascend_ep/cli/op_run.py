@@ -163,6 +163,7 @@ def run_source_project(given: argparse.Namespace, project: ProgramProject) -> No
     from ascend_ep.cann.soc import find_soc
     from ascend_ep.opbuild.ascendc.program_process import run_source_program
     from ascend_ep.opbuild.kernels.golden_files import compared_goldens
+    from ascend_ep.opbuild.kernels.printed_forms import printed_forms
     from ascend_ep.opbuild.kernels.program_project import DATA_FOLDERS, program_of, refused_by, run_script
 
     soc = find_soc(given.soc_version or SOC_VERSION)
@@ -170,6 +171,8 @@ def run_source_project(given: argparse.Namespace, project: ProgramProject) -> No
     included = [Path(f).resolve() for f in given.include]
     paths, program = program_of(project, included, not given.no_check, soc)
     _say("program", ", ".join(p.name for p in paths))
+    for said in printed_forms(paths):
+        _say("warning", said)
     if project.makes or project.checks:
         for name in DATA_FOLDERS:
             (project.folder / name).mkdir(exist_ok=True)

@@ -33,6 +33,16 @@ void asc_op_sum_of_tensors(asc_run *run) {
     asc_store(run, to, sum);
 }
 
+/* tensors, out: the largest, or smallest, of each place. */
+void asc_op_extreme_of_tensors(asc_run *run, int largest) {
+    const asc_argument *in = asc_arg(run, 0);
+    ASC_STOP_UNLESS(run, in->count > 0, "an extreme of no tensors");
+    tensor to = asc_in(run, 1), found = in->tensors[0];
+    for (int k = 1; k < in->count; k++)
+        found = ASC_COMPUTE(run, to.dtype, largest ? "max(a, b)" : "min(a, b)", found, in->tensors[k]);
+    asc_store(run, to, found);
+}
+
 /* self, weight, out: a weight for each channel (axis 1). */
 static tensor along_channels(asc_run *run, tensor weight, tensor x) {
     int64_t dims[ASC_MAX_RANK];

@@ -66,11 +66,12 @@ static tensor scores(asc_run *run, const packed *p, tensor q, tensor k) {
     return asc_attention_scores(run, &p->a, q, k, (tensor){0}, mask);
 }
 
-/* query, key, value, shift, dropMask, paddingMask, mask, prefix, ends of queries, of keys, scale, keep, preTokens,
- * nextTokens, heads, layout, innerPrecise, sparseMode, perhaps a layout of states, and from `out` on softmaxMax,
- * softmaxSum, softmaxOut, attention. States have the layout of queries. */
-void asc_op_attention_packed(asc_run *run, int out_at) {
-    packed p = packed_of(run, 3, 8, 10);
+/* query, key, value, shift, dropMask, paddingMask, mask, prefix, ends of queries, of keys, perhaps where both begin,
+ * from `tail` on scale, keep, preTokens, nextTokens, heads, layout, innerPrecise, sparseMode, perhaps a layout of
+ * states or pseType, and from `out` on softmaxMax, softmaxSum, softmaxOut, attention. States have the layout of
+ * queries. */
+void asc_op_attention_packed(asc_run *run, int tail, int out_at) {
+    packed p = packed_of(run, 3, 8, tail);
     for (int64_t b = 0; b < p.count; b++) {
         tensor q = floats(run, &p, 0, b), k = for_heads(run, &p, 1, b), v = for_heads(run, &p, 2, b);
         tensor out = sequence(run, &p, out_at + 3, b, false);
@@ -84,17 +85,17 @@ void asc_op_attention_packed(asc_run *run, int out_at) {
 }
 
 /* query, key, value, dy, shift, dropMask, paddingMask, mask, softmaxMax, softmaxSum, softmaxIn, attention, prefix, ends
- * of queries, of keys, scale, keep, preTokens, nextTokens, heads, layout, innerPrecise, sparseMode, dq, dk, dv, dpse.
- */
-void asc_op_attention_packed_backward(asc_run *run) {
-    packed p = packed_of(run, 4, 13, 15);
+ * of queries, of keys, perhaps where both begin, from `tail` on scale, keep, preTokens, nextTokens, heads, layout,
+ * innerPrecise, sparseMode, perhaps pseType, from `out` on dq, dk, dv, dpse. */
+void asc_op_attention_packed_backward(asc_run *run, int tail, int out_at) {
+    packed p = packed_of(run, 4, 13, tail);
     for (int64_t b = 0; b < p.count; b++) {
         tensor q = floats(run, &p, 0, b), k = for_heads(run, &p, 1, b), v = for_heads(run, &p, 2, b);
-        tensor dy = floats(run, &p, 3, b), y = floats(run, &p, 11, b), dk = sequence(run, &p, 24, b, true);
+        tensor dy = floats(run, &p, 3, b), y = floats(run, &p, 11, b), dk = sequence(run, &p, out_at + 1, b, true);
         tensor top = asc_narrow(sequence(run, &p, 8, b, false), 3, 0, 1);
-        tensor sum = asc_narrow(sequence(run, &p, 9, b, false), 3, 0, 1), dv = sequence(run, &p, 25, b, true);
+        tensor sum = asc_narrow(sequence(run, &p, 9, b, false), 3, 0, 1), dv = sequence(run, &p, out_at + 2, b, true);
         if (!asc_elements(q) || !asc_elements(k)) { /* nothing is seen: nothing goes back */
-            tensor zero = asc_new(run, ASC_FLOAT32, 0, NULL), to[] = {sequence(run, &p, 23, b, false), dk, dv};
+            tensor zero = asc_new(run, ASC_FLOAT32, 0, NULL), to[] = {sequence(run, &p, out_at, b, false), dk, dv};
             asc_fill(run, zero, 0);
             for (int i = 0; i < 3; i++) asc_store(run, to[i], zero);
             continue;
@@ -105,7 +106,7 @@ void asc_op_attention_packed_backward(asc_run *run) {
             asc_attention_backward(run, weights, dropped(run, &p, asc_multiply(run, dy, asc_swap(v, 2, 3))), dy, y);
         tensor kept = dropped(run, &p, weights);
         ds = ASC_COMPUTE_WITH(run, ASC_FLOAT32, "a * p", p.a.scale, ds);
-        asc_store(run, sequence(run, &p, 23, b, false), asc_multiply(run, ds, k));
+        asc_store(run, sequence(run, &p, out_at, b, false), asc_multiply(run, ds, k));
         asc_store(run, dk, asc_attention_for_own_heads(run, asc_multiply(run, asc_swap(ds, 2, 3), q), dk.dims[1]));
         asc_store(run, dv, asc_attention_for_own_heads(run, asc_multiply(run, asc_swap(kept, 2, 3), dy), dv.dims[1]));
         p.bit += asc_elements(weights);

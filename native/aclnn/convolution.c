@@ -242,3 +242,25 @@ void asc_op_im2col(asc_run *run) {
                        (float *)made.data + n * each);
     asc_put(run, 5, made);
 }
+
+/* self [times, batch, channels], weight [taps, channels, outputs], bias, pad, out. */
+void asc_op_convolve_times(asc_run *run) {
+    tensor x = asc_f32(run, 0), w = asc_f32(run, 1), to = asc_in(run, 4), sum = asc_like(run, to, ASC_FLOAT32);
+    int64_t pad = asc_int(run, 3);
+    ASC_STOP_UNLESS(run,
+                    x.rank == 3 && w.rank == 3 && to.rank == 3 && w.dims[1] == x.dims[2] && pad >= 0 &&
+                        to.dims[0] == x.dims[0] + 2 * pad - w.dims[0] + 1,
+                    "%lld times for %lld with %lld taps", (long long)to.dims[0], (long long)x.dims[0],
+                    (long long)w.dims[0]);
+    asc_fill(run, sum, 0);
+    if (asc_given_at(run, 2)) asc_store(run, sum, asc_in(run, 2));
+    for (int64_t k = 0; k < w.dims[0]; k++) {
+        int64_t first = k < pad ? pad - k : 0, end = x.dims[0] + pad - k;
+        if (end > to.dims[0]) end = to.dims[0];
+        if (end <= first) continue;
+        tensor place = asc_narrow(sum, 0, first, end - first);
+        tensor part = asc_multiply(run, asc_narrow(x, 0, first + k - pad, end - first), asc_select(w, 0, k));
+        asc_store(run, place, ASC_COMPUTE(run, ASC_FLOAT32, "a + b", place, part));
+    }
+    asc_put(run, 4, sum);
+}

@@ -226,8 +226,16 @@ static int64_t position(tensor rows, int64_t start, const int64_t *order, int64_
 
 /* sequence, self, outInt32, right, sorter, out: a row for all, or one for each of the other axes. */
 void asc_op_search(asc_run *run) {
-    int32_t type = compared_in(asc_in(run, 0), asc_in(run, 1));
-    tensor rows = asc_of(run, 0, type), v = asc_of(run, 1, type), made = asc_like(run, v, ASC_INT64);
+    tensor sought = {0};
+    if (asc_arg(run, 1)->kind == 'S') { /* a number */
+        asc_number value = asc_arg(run, 1)->numbers[0];
+        sought = asc_new(run, asc_is_float(value.dtype) ? ASC_FLOAT64 : ASC_INT64, 0, NULL);
+        memcpy(sought.data, asc_is_float(value.dtype) ? (void *)&value.d : (void *)&value.i, sizeof value.d);
+    } else {
+        sought = asc_in(run, 1);
+    }
+    int32_t type = compared_in(asc_in(run, 0), sought);
+    tensor rows = asc_of(run, 0, type), v = asc_cast(run, sought, type), made = asc_like(run, v, ASC_INT64);
     ASC_STOP_UNLESS(run, rows.rank >= 1, "a sequence has an axis");
     ASC_STOP_UNLESS(run, !asc_given_at(run, 4) || asc_elements(asc_in(run, 4)) == asc_elements(rows),
                     "the order is of other sequences");
@@ -250,4 +258,35 @@ void asc_op_bucketize(asc_run *run) {
     for (int64_t i = 0; i < asc_elements(v); i++)
         ((int64_t *)made.data)[i] = position(rows, 0, NULL, rows.dims[0], v, i, asc_int(run, 3) != 0);
     asc_put(run, 4, made);
+}
+
+/* grad, x1, x2, distances, p, out: of x1, by rows of the last axis. */
+void asc_op_distances_backward(asc_run *run) {
+    tensor g = asc_f32(run, 0), x = asc_f32(run, 1), y = asc_f32(run, 2), d = asc_f32(run, 3);
+    tensor to = asc_in(run, 5), made = asc_like(run, to, ASC_FLOAT32);
+    double p = asc_float(run, 4);
+    int64_t width = x.rank ? x.dims[x.rank - 1] : 0, n = x.rank > 1 ? x.dims[x.rank - 2] : 0,
+            m = y.rank > 1 ? y.dims[y.rank - 2] : 0;
+    int64_t batches = n > 0 && width > 0 ? asc_elements(x) / (n * width) : 0;
+    ASC_STOP_UNLESS(run,
+                    asc_elements(g) == batches * n * m && asc_elements(d) == asc_elements(g) &&
+                        asc_elements(y) == batches * m * width && asc_elements(made) == asc_elements(x),
+                    "%lld gradients of %lld by %lld distances", (long long)asc_elements(g), (long long)n, (long long)m);
+    asc_fill(run, made, 0);
+    for (int64_t i = 0; i < asc_elements(g); i++) {
+        int64_t batch = i / (n * m), row = i / m % n, column = i % m;
+        const float *a = (const float *)x.data + (batch * n + row) * width,
+                    *b = (const float *)y.data + (batch * m + column) * width;
+        double up = (double)((const float *)g.data)[i], far = (double)((const float *)d.data)[i];
+        float *at = (float *)made.data + (batch * n + row) * width;
+        for (int64_t k = 0; far != 0 && k < width; k++) {
+            double apart = (double)a[k] - b[k], sign = apart > 0 ? 1 : apart < 0 ? -1 : 0, share;
+            if (isinf(p))
+                share = (float)fabs(apart) == (float)far ? sign : 0; /* it was kept so */
+            else
+                share = p == 1 ? sign : p == 0 || sign == 0 ? 0 : sign * pow(fabs(apart) / far, p - 1);
+            at[k] += (float)(up * share);
+        }
+    }
+    asc_put(run, 5, made);
 }

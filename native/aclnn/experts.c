@@ -224,6 +224,38 @@ void asc_op_expert_ends(asc_run *run) {
     asc_put(run, 2, ends);
 }
 
+/* tokens that lie by rank and expert, counts [ranks, experts], scales of tokens, whether counts go out (1) or sums so
+ * far, whether places say what came (0) or where it went, tokens by expert and rank, their scales, places, counts. */
+void asc_op_regroup_by_expert(asc_run *run) {
+    tensor counts = asc_of(run, 1, ASC_INT64);
+    ASC_STOP_UNLESS(run, counts.rank == 2, "counts are of [ranks, experts], not of %d axes", counts.rank);
+    int64_t ranks = counts.dims[0], experts = counts.dims[1], n = asc_in(run, 5).dims[0], at = 0;
+    const int64_t *count = counts.data;
+    int64_t *starts = asc_bytes(run, (size_t)(ranks * experts) * sizeof *starts + 1),
+            *from = asc_bytes(run, (size_t)n * sizeof *from + 1);
+    for (int64_t i = 0, sum = 0; i < ranks * experts; sum += count[i++]) {
+        ASC_STOP_UNLESS(run, count[i] >= 0 && sum + count[i] <= n, "counts of more than %lld tokens", (long long)n);
+        starts[i] = sum;
+    }
+    tensor places = asc_new(run, ASC_INT32, 1, &n), each = asc_new(run, ASC_INT64, 1, &experts);
+    asc_fill(run, places, -1);
+    asc_fill(run, each, 0);
+    for (int64_t i = 0; i < n; i++) from[i] = -1;
+    for (int64_t e = 0; e < experts; e++) {
+        for (int64_t r = 0; r < ranks; r++)
+            for (int64_t k = 0; k < count[r * experts + e]; k++) from[at++] = starts[r * experts + e] + k;
+        ((int64_t *)each.data)[e] = at;
+    }
+    for (int64_t e = experts - 1; asc_int(run, 3) && e > 0; e--)
+        ((int64_t *)each.data)[e] -= ((int64_t *)each.data)[e - 1];
+    for (int64_t i = 0; i < at; i++)
+        ((int32_t *)places.data)[asc_int(run, 4) ? from[i] : i] = (int32_t)(asc_int(run, 4) ? i : from[i]);
+    asc_put(run, 5, gathered(run, 0, from, n));
+    if (asc_given_at(run, 2) && asc_given_at(run, 6)) asc_put(run, 6, gathered(run, 2, from, n));
+    asc_put(run, 7, places);
+    asc_put(run, 8, each);
+}
+
 /* ---- and back ------------------------------------------------------------------------------------------------ */
 
 /* Positions of arguments, -1: none; `columns`: places of a token's pairs follow each other. */

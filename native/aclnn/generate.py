@@ -66,6 +66,8 @@ OTHER_HEADERS = (
     "logsoftmax",
     "logsoftmax_backward",
     "logsumexp",
+    "maxn",
+    "minn",
     "normal_out",
     "ones",
     "pad2d_backward",

@@ -182,3 +182,25 @@ void asc_op_grouped_product_either(asc_run *run, int out) {
     grouped_product(
         run, (groups){.row_scale = 7, .list = 8, .split = 12, .type = 13, .list_kind = 14, .act = 15, .out = out});
 }
+
+/* x, weight, ends of groups, y, whether x and the weight are transposed, kind of groups, perhaps of the list: rows of
+ * each group meet, x by weight, and are added to its part of y. */
+void asc_op_grouped_sum(asc_run *run, int n) {
+    tensor x = asc_in(run, 0), w = asc_in(run, 1), y = asc_in(run, 3);
+    groups g = {.list = 2, .list_kind = n == 8 ? 7 : -1};
+    ASC_STOP_UNLESS(run, asc_int(run, 6) == 2 && !asc_int(run, 5) && x.rank == 2 && w.rank == 2,
+                    "groups of kind %lld, of matrices that meet in their rows", (long long)asc_int(run, 6));
+    if (!asc_int(run, 4)) x = asc_swap(x, 0, 1);
+    int count;
+    span *spans = spans_of(run, &g, w.dims[0], &count);
+    ASC_STOP_UNLESS(run, x.dims[0] == w.dims[0] && asc_elements(y) == count * x.dims[1] * w.dims[1],
+                    "%lld rows of x, %lld of the weight", (long long)x.dims[0], (long long)w.dims[0]);
+    for (int k = 0; k < count; k++) {
+        span s = spans[k];
+        tensor to = y.rank == 3 ? asc_select(y, 0, s.weight) : asc_narrow(y, 0, s.weight * x.dims[1], x.dims[1]);
+        if (!s.length) continue;
+        tensor sum =
+            asc_multiply(run, asc_swap(asc_narrow(x, 0, s.start, s.length), 0, 1), asc_narrow(w, 0, s.start, s.length));
+        asc_store(run, to, ASC_COMPUTE(run, ASC_FLOAT32, "a + b", to, sum));
+    }
+}

@@ -1,4 +1,5 @@
 /* loss.c - losses and their gradients. A reduction is 0 none, 1 mean, 2 sum. */
+#include <math.h>
 #include <string.h>
 
 #include "asc_plan.h"
@@ -223,4 +224,104 @@ void asc_op_cross_entropy_of_softmax(asc_run *run) {
     tensor each = ASC_COMPUTE(run, type, "d == 0 ? 0 : d * (log(c) - (a - b))", x, top, sum, labels);
     asc_put(run, 2, asc_reduce_axes(run, ASC_REDUCE_SUM, each, 1, &axis));
     asc_put(run, 3, ASC_COMPUTE(run, type, "a / b - c", e, sum, labels));
+}
+
+/* ---- of logits, by class -------------------------------------------------------------------------------------- */
+
+enum { MEAN_OF_CLASSES, SUM_OF_CLASSES, EACH_CLASS };
+
+static int reduction_named(asc_run *run, int i) {
+    static const char *const names[] = {"mean", "sum", "none"};
+    const char *given = asc_arg(run, i)->text;
+    if (!given || !*given) return MEAN_OF_CLASSES;
+    for (int k = 0; k < 3; k++)
+        if (strcmp(given, names[k]) == 0) return k;
+    asc_stop(run, ASC_E_SHAPE, "reduction [%s] is none of mean, sum, none", given);
+}
+
+/* input, target, weight, reduction, ignoreIndex, smoothing, scale of the z-loss, whether it goes out, loss, logarithms
+ * of chances, z-loss, logarithms of sums. */
+void asc_op_cross_entropy(asc_run *run) {
+    tensor x = asc_f32(run, 0);
+    ASC_STOP_UNLESS(run, asc_float(run, 6) == 0 && !asc_int(run, 7), "the z-loss isn't there");
+    classes c = classes_of(run, x, 1, 2, 4);
+    int reduction = reduction_named(run, 3);
+    double smooth = asc_float(run, 5), sum = 0, weights = 0;
+    int64_t last = x.rank - 1;
+    ASC_STOP_UNLESS(run, x.rank == 2 && c.classes > 0, "logits are of [rows, classes], not of %d axes", x.rank);
+    tensor top = asc_reduce_axes(run, ASC_REDUCE_MAX, x, 1, &last);
+    tensor all = asc_reduce_axes(run, ASC_REDUCE_SUM, ASC_COMPUTE(run, ASC_FLOAT32, "exp(a - b)", x, top), 1, &last);
+    tensor logs = ASC_COMPUTE(run, ASC_FLOAT32, "a - b - log(c)", x, top, all);
+    tensor each = asc_new(run, ASC_FLOAT32, 1, &c.n), total = asc_new(run, ASC_FLOAT32, 0, NULL);
+    for (int64_t i = 0; i < c.n; i++) {
+        const float *row = (const float *)logs.data + i * c.classes;
+        double w = (double)weight_of(&c, i), even = 0;
+        for (int64_t k = 0; smooth && k < c.classes; k++) even += (c.weight ? (double)c.weight[k] : 1) * (double)row[k];
+        double loss = -(1 - smooth) * w * (double)(c.target[i] == c.ignored ? 0 : row[c.target[i]]);
+        if (c.target[i] != c.ignored) loss -= smooth / (double)c.classes * even;
+        ((float *)each.data)[i] = (float)loss;
+        sum += loss;
+        weights += w;
+    }
+    *(float *)total.data = (float)(reduction == MEAN_OF_CLASSES ? sum / weights : sum);
+    asc_put(run, 8, reduction == EACH_CLASS ? each : total);
+    asc_put(run, 9, logs);
+}
+
+/* gradient of the loss, logarithms of chances, target, weight, gradient of the z-loss, logarithms of sums, reduction,
+ * ignoreIndex, smoothing, scale of the z-loss, out. */
+void asc_op_cross_entropy_backward(asc_run *run) {
+    tensor logs = asc_f32(run, 1), g = asc_f32(run, 0), made = asc_like(run, logs, ASC_FLOAT32);
+    ASC_STOP_UNLESS(run, asc_float(run, 9) == 0 && !asc_has_at(run, 4), "the z-loss isn't there");
+    ASC_STOP_UNLESS(run, logs.rank == 2, "logits are of [rows, classes], not of %d axes", logs.rank);
+    classes c = classes_of(run, logs, 2, 3, 7);
+    int reduction = reduction_named(run, 6);
+    double smooth = asc_float(run, 8), weights = 0, all = 0;
+    ASC_STOP_UNLESS(run, asc_elements(g) == (reduction == EACH_CLASS ? c.n : 1), "the gradient has %lld elements",
+                    (long long)asc_elements(g));
+    for (int64_t i = 0; i < c.n; i++) weights += (double)weight_of(&c, i);
+    for (int64_t k = 0; k < c.classes; k++) all += c.weight ? (double)c.weight[k] : 1;
+    asc_fill(run, made, 0);
+    for (int64_t i = 0; i < c.n; i++) {
+        if (c.target[i] == c.ignored) continue;
+        double upstream = (double)((const float *)g.data)[reduction == EACH_CLASS ? i : 0];
+        if (reduction == MEAN_OF_CLASSES) upstream /= weights;
+        double hit = upstream * (1 - smooth) * (double)weight_of(&c, i), even = upstream * smooth / (double)c.classes;
+        for (int64_t k = 0; k < c.classes; k++) {
+            double p = exp((double)((const float *)logs.data)[i * c.classes + k]);
+            double own = c.weight ? (double)c.weight[k] : 1;
+            ((float *)made.data)[i * c.classes + k] =
+                (float)(p * hit - (k == c.target[i] ? hit : 0) + even * (p * all - own));
+        }
+    }
+    asc_put(run, 10, made);
+}
+
+/* self, target (classes of each row, up to the first -1), reduction, out, which classes are targets. */
+void asc_op_multilabel_margin(asc_run *run) {
+    tensor x = asc_f32(run, 0), target = asc_of(run, 1, ASC_INT64), is = asc_like(run, x, ASC_FLOAT32);
+    ASC_STOP_UNLESS(run, (x.rank == 1 || x.rank == 2) && asc_elements(target) == asc_elements(x),
+                    "a target for each of %lld elements is needed", (long long)asc_elements(x));
+    int64_t n = x.dims[x.rank - 1], rows = n ? asc_elements(x) / n : 0, reduction = asc_int(run, 2);
+    tensor each = asc_new(run, ASC_FLOAT32, x.rank - 1, &rows);
+    asc_fill(run, is, 0);
+    for (int64_t i = 0; i < rows; i++) {
+        const float *row = (const float *)x.data + i * n;
+        const int64_t *to = (const int64_t *)target.data + i * n;
+        float *hit = (float *)is.data + i * n;
+        double sum = 0;
+        int64_t count = 0;
+        for (; count < n && to[count] >= 0; count++) {
+            ASC_STOP_UNLESS(run, to[count] < n, "class %lld of %lld", (long long)to[count], (long long)n);
+            hit[to[count]] = 1;
+        }
+        for (int64_t j = 0; j < count; j++)
+            for (int64_t k = 0; k < n; k++) {
+                double margin = 1 - (double)row[to[j]] + (double)row[k];
+                if (!(hit[k] > 0) && margin > 0) sum += margin;
+            }
+        ((float *)each.data)[i] = (float)(sum / (double)n);
+    }
+    put_reduced(run, 3, each, reduction);
+    asc_put(run, 4, is);
 }

@@ -19,8 +19,7 @@ static tensor sum(asc_run *run, tensor t, int n, const int64_t *over) {
     return asc_reduce_axes(run, ASC_REDUCE_SUM, t, n, over);
 }
 
-/* The gradient of x: over the axes of the statistics, of g (times weight). */
-static tensor backward_x(asc_run *run, tensor g, tensor x, tensor mean, tensor rstd, int n, const int64_t *over) {
+tensor asc_norm_backward(asc_run *run, tensor g, tensor x, tensor mean, tensor rstd, int n, const int64_t *over) {
     int32_t type = x.dtype;
     double count = 1;
     for (int i = 0; i < n; i++) count *= (double)x.dims[over[i]];
@@ -79,7 +78,7 @@ void asc_op_layer_norm_backward(asc_run *run) {
     tensor mean = shaped(run, asc_in(run, 3), type, 1, rows, 1), rstd = shaped(run, asc_in(run, 4), type, 1, rows, 1);
     tensor weighed = g;
     if (asc_given_at(run, 5)) weighed = ASC_COMPUTE(run, type, "a * b", g, shaped(run, asc_in(run, 5), type, 1, 1, n));
-    if (masked(run, 7, 0)) asc_put(run, 8, backward_x(run, weighed, x, mean, rstd, 1, (int64_t[]){2}));
+    if (masked(run, 7, 0)) asc_put(run, 8, asc_norm_backward(run, weighed, x, mean, rstd, 1, (int64_t[]){2}));
     if (masked(run, 7, 1))
         asc_put(run, 9, sum(run, ASC_COMPUTE(run, type, "a * (b - c) * d", g, x, mean, rstd), 1, (int64_t[]){1}));
     if (masked(run, 7, 2)) asc_put(run, 10, sum(run, g, 1, (int64_t[]){1}));
@@ -196,7 +195,7 @@ void asc_op_batch_norm_backward(asc_run *run) {
     if (asc_given_at(run, 2)) weighed = ASC_COMPUTE(run, type, "a * b", g, of_channels(run, 2, type, x.dims[1]));
     if (masked(run, 9, 0))
         asc_put(run, 10,
-                training ? backward_x(run, weighed, x, mean, rstd, OVER_BATCH)
+                training ? asc_norm_backward(run, weighed, x, mean, rstd, OVER_BATCH)
                          : ASC_COMPUTE(run, type, "a * b", weighed, rstd));
     if (masked(run, 9, 1))
         asc_put(run, 11, sum(run, ASC_COMPUTE(run, type, "a * (b - c) * d", g, x, mean, rstd), OVER_BATCH));
@@ -281,8 +280,36 @@ void asc_op_group_norm_backward(asc_run *run) {
     tensor rstd = shaped(run, asc_in(run, 3), type, n * groups, 1, 1);
     if (asc_given_at(run, 4))
         weighed = ASC_COMPUTE(run, type, "a * b", g, of_groups(run, asc_in(run, 4), type, n, groups, each));
-    if (masked(run, 9, 0)) asc_put(run, 10, backward_x(run, weighed, x, mean, rstd, 2, (int64_t[]){1, 2}));
+    if (masked(run, 9, 0)) asc_put(run, 10, asc_norm_backward(run, weighed, x, mean, rstd, 2, (int64_t[]){1, 2}));
     if (masked(run, 9, 1))
         asc_put(run, 11, sum_channels(run, ASC_COMPUTE(run, type, "a * (b - c) * d", g, x, mean, rstd), n));
     if (masked(run, 9, 2)) asc_put(run, 12, sum_channels(run, g, n));
+}
+
+/* dy, mean, rstd, x, gamma, beta, groups, format, swishScale, whether dgamma and dbeta are asked for, dx, dgamma,
+ * dbeta: of y sigmoid(p y), where y is the norm. */
+void asc_op_group_norm_swish_backward(asc_run *run) {
+    tensor x = asc_in(run, 3);
+    int32_t type = real_of(x);
+    int64_t groups = asc_int(run, 6), n = x.dims[0], each, rest;
+    const char *format = asc_arg(run, 7)->text;
+    ASC_STOP_UNLESS(run, !format || !*format || strcmp(format, "NCHW") == 0, "format [%s] isn't NCHW", format);
+    ASC_STOP_UNLESS(run, x.rank >= 2 && groups > 0 && x.dims[1] % groups == 0, "%lld channels are not in %lld groups",
+                    (long long)(x.rank < 2 ? 0 : x.dims[1]), (long long)groups);
+    if (!asc_elements(x)) return;
+    each = x.dims[1] / groups;
+    rest = asc_elements(x) / (n * x.dims[1]);
+    x = shaped(run, x, type, n * groups, each, rest);
+    tensor mean = shaped(run, asc_in(run, 1), type, n * groups, 1, 1);
+    tensor rstd = shaped(run, asc_in(run, 2), type, n * groups, 1, 1);
+    tensor gamma = of_groups(run, asc_in(run, 4), type, n, groups, each);
+    tensor y = ASC_COMPUTE(run, type, "(a - b) * c * d + e", x, mean, rstd, gamma,
+                           of_groups(run, asc_in(run, 5), type, n, groups, each));
+    tensor g = ASC_COMPUTE_WITH(run, type, "s = sigmoid(p * b); a * s * (1 + p * b * (1 - s))", asc_float(run, 8),
+                                shaped(run, asc_in(run, 0), type, n * groups, each, rest), y);
+    tensor weighed = ASC_COMPUTE(run, type, "a * b", g, gamma);
+    asc_put(run, 11, asc_norm_backward(run, weighed, x, mean, rstd, 2, (int64_t[]){1, 2}));
+    if (asc_int(run, 9))
+        asc_put(run, 12, sum_channels(run, ASC_COMPUTE(run, type, "a * (b - c) * d", g, x, mean, rstd), n));
+    if (asc_int(run, 10)) asc_put(run, 13, sum_channels(run, g, n));
 }

@@ -92,6 +92,8 @@ tensor asc_multiply(asc_run *run, tensor a, tensor b);
 tensor asc_softmax_of(asc_run *run, tensor t, int axis);
 /* The rows of the last axes, as many as gamma has elements, over the root of their mean square: times gamma. */
 tensor asc_rms_norm_of(asc_run *run, tensor x, tensor gamma, double epsilon, tensor *rstd);
+/* The gradient of x, a norm of axes `over` of whose values is g, times its weight. */
+tensor asc_norm_backward(asc_run *run, tensor g, tensor x, tensor mean, tensor rstd, int n, const int64_t *over);
 /* Sums over the axes that `like` has not, or has with length 1. */
 tensor asc_sum_to(asc_run *run, tensor t, tensor like);
 

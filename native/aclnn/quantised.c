@@ -160,6 +160,48 @@ void asc_op_dequantise(asc_run *run) {
     asc_put(run, 5, bias.data && !first ? ASC_COMPUTE(run, ASC_FLOAT64, "a + b", x, bias) : x);
 }
 
+/* self, scale, zero point, axis or whether it is done at all, least, most, out, which are within: integers, as floats
+ * again. */
+void asc_op_round_to_integers(asc_run *run, int axis_at) {
+    tensor x = asc_f32(run, 0), scale = asc_f32(run, 1), zero = asc_f32(run, 2), within = asc_like(run, x, ASC_BOOL);
+    double range[] = {asc_float(run, 4), asc_float(run, 5)};
+    if (axis_at >= 0) {
+        int64_t dims[ASC_MAX_RANK], axis = asc_axis(run, asc_int(run, axis_at), x.rank);
+        for (int i = 0; i < x.rank; i++) dims[i] = i == axis ? x.dims[i] : 1;
+        ASC_STOP_UNLESS(run, asc_elements(scale) == x.dims[axis] && asc_elements(zero) == x.dims[axis],
+                        "%lld scales along an axis of %lld", (long long)asc_elements(scale), (long long)x.dims[axis]);
+        scale = asc_reshape(run, scale, x.rank, dims);
+        zero = asc_reshape(run, zero, x.rank, dims);
+    } else if (asc_float(run, 3) == 0) { /* it only watches */
+        asc_fill(run, within, 1);
+        asc_put(run, 6, x);
+        asc_put(run, 7, within);
+        return;
+    }
+    tensor whole = ASC_COMPUTE(run, ASC_FLOAT32, "round(a / b) + c", x, scale, zero), in[] = {whole, scale, zero};
+    asc_put(run, 6, asc_formula(run, ASC_FLOAT32, "(min(max(a, p), q) - c) * b", 3, in, range, 2));
+    asc_put(run, 7, asc_formula(run, ASC_BOOL, "a >= p && a <= q", 1, &whole, range, 2));
+}
+
+/* x, scales of groups, ends of groups, offset, type, y. */
+void asc_op_quantise_groups(asc_run *run) {
+    tensor x = asc_copy(run, asc_in(run, 0), ASC_FLOAT32), scale = asc_f32(run, 1), ends = asc_of(run, 2, ASC_INT64);
+    ASC_STOP_UNLESS(run,
+                    x.rank == 2 && scale.rank == 2 && scale.dims[1] == x.dims[1] && scale.dims[0] == asc_elements(ends),
+                    "scales for %lld groups of rows", (long long)asc_elements(ends));
+    int64_t at = 0;
+    for (int64_t g = 0; g < asc_elements(ends); g++) {
+        int64_t end = ((const int64_t *)ends.data)[g];
+        ASC_STOP_UNLESS(run, end >= at && end <= x.dims[0], "group %lld ends at %lld of %lld rows", (long long)g,
+                        (long long)end, (long long)x.dims[0]);
+        tensor rows = asc_narrow(x, 0, at, end - at);
+        if (end > at) asc_store(run, rows, ASC_COMPUTE(run, ASC_FLOAT32, "a * b", rows, asc_select(scale, 0, g)));
+        at = end;
+    }
+    if (asc_given_at(run, 3)) x = ASC_COMPUTE(run, ASC_FLOAT32, "a + b", x, asc_in(run, 3));
+    asc_put_quantised(run, 5, asc_quantised(run, x, asc_quantised_top(run, 5, x.dims[1])));
+}
+
 /* ---- by scales of rows --------------------------------------------------------------------------------------- */
 
 /* Rows times a scale for all, or with a list of ends, or `counts`, that of each group of rows. */
@@ -284,6 +326,25 @@ void asc_op_rms_norm_quantise(asc_run *run) {
     y = ASC_COMPUTE(run, ASC_FLOAT32, "a / b", y, asc_in(run, 3));
     if (asc_given_at(run, 4)) y = ASC_COMPUTE(run, ASC_FLOAT32, "a + b", y, asc_in(run, 4));
     asc_put_quantised(run, 6, asc_quantised(run, y, asc_quantised_top(run, 6, x.dims[x.rank - 1])));
+}
+
+/* x, gamma, scale, offset, beta, eps, whether scales divide, whether rstd goes out, y, rstd. */
+void asc_op_rms_norm_quantise_either(asc_run *run) {
+    tensor rstd, x = asc_in(run, 0),
+                 y = asc_rms_norm_of(run, asc_f32(run, 0), asc_in(run, 1), asc_float(run, 5), &rstd);
+    y = asc_reshape(run, y, x.rank, x.dims);
+    if (asc_given_at(run, 4)) y = ASC_COMPUTE(run, ASC_FLOAT32, "a + b", y, asc_in(run, 4));
+    quantise_norm(run, y, 2, 3, asc_int(run, 6) != 0, 8);
+    if (asc_int(run, 7)) asc_put(run, 9, rstd);
+}
+
+/* x, gamma, smooth scales, beta, eps, type, y, scales. */
+void asc_op_rms_norm_quantise_rows(asc_run *run) {
+    tensor rstd, x = asc_in(run, 0),
+                 y = asc_rms_norm_of(run, asc_f32(run, 0), asc_in(run, 1), asc_float(run, 4), &rstd);
+    y = asc_reshape(run, y, x.rank, x.dims);
+    if (asc_given_at(run, 3)) y = ASC_COMPUTE(run, ASC_FLOAT32, "a + b", y, asc_in(run, 3));
+    quantise_rows(run, smoothed(run, y, 2, -1, false), "pertoken", true, 6, 7, -1);
 }
 
 /* One half of each row through SiLU, times the other. */

@@ -26,8 +26,22 @@ static double fraction(uint32_t word) {
     return (double)(word >> 8) * 0x1p-24;
 }
 
+/* Seed and offset, numbers or tensors of one; of tensors a further offset follows. */
 static generator generator_at(asc_run *run, int i) {
-    return (generator){(uint64_t)asc_int(run, i), (uint64_t)asc_int(run, i + 1)};
+    if (asc_arg(run, i)->kind != 'T') return (generator){(uint64_t)asc_int(run, i), (uint64_t)asc_int(run, i + 1)};
+    uint64_t found[2];
+    for (int k = 0; k < 2; k++) {
+        tensor t = asc_of(run, i + k, ASC_INT64);
+        ASC_STOP_UNLESS(run, asc_elements(t) == 1, "%s has %lld elements, not one", asc_run_row(run)->names[i + k],
+                        (long long)asc_elements(t));
+        found[k] = *(const uint64_t *)t.data;
+    }
+    return (generator){found[0], found[1] + (uint64_t)asc_int(run, i + 2)};
+}
+
+/* How many arguments more there are than with numbers. */
+static int further(const asc_run *run, int i) {
+    return asc_arg(run, i)->kind == 'T';
 }
 
 static tensor uniform(asc_run *run, generator g, int64_t n) {
@@ -109,7 +123,7 @@ void asc_op_random(asc_run *run, int bounded) {
     asc_put(run, 0, made);
 }
 
-/* self, p (a number, or a tensor), seed, offset: 1 as often as p says. */
+/* self, p (a number, or a tensor), seed, offset, then the output unless it is self: 1 as often as p says. */
 void asc_op_bernoulli(asc_run *run) {
     tensor self = asc_in(run, 0), p;
     tensor u = asc_reshape(run, uniform(run, generator_at(run, 2), asc_elements(self)), self.rank, self.dims);
@@ -117,7 +131,7 @@ void asc_op_bernoulli(asc_run *run) {
         p = asc_in(run, 1);
     else
         asc_fill(run, p = asc_new(run, ASC_FLOAT32, 0, NULL), asc_float(run, 1));
-    asc_put(run, 0, ASC_COMPUTE(run, ASC_FLOAT32, "a < b", u, p));
+    asc_put(run, asc_arg(run, 0)->kind == 'R' ? 0 : 4, ASC_COMPUTE(run, ASC_FLOAT32, "a < b", u, p));
 }
 
 /* n, seed, offset, out: whole numbers below n in some order. */
@@ -152,8 +166,8 @@ void asc_op_dropout_mask(asc_run *run, int out) {
         if ((double)((float *)u.data)[i] >= asc_float(run, 1)) ((uint8_t *)mask.data)[i / 8] |= (uint8_t)(1 << i % 8);
 }
 
-/* self, mask, probability of dropping, out. */
-void asc_op_dropout(asc_run *run) {
+/* self, mask, probability of dropping (or, by_scale, what is kept is multiplied with), out. */
+void asc_op_dropout(asc_run *run, int by_scale) {
     tensor x = asc_cast(run, asc_in(run, 0), asc_in(run, 0).dtype), mask = asc_in(run, 1),
            keep = asc_like(run, x, ASC_BOOL);
     double p = asc_float(run, 2);
@@ -162,12 +176,49 @@ void asc_op_dropout(asc_run *run) {
                     (long long)asc_elements(x));
     for (int64_t i = 0; i < asc_elements(x); i++)
         ((uint8_t *)keep.data)[i] = ((uint8_t *)mask.data)[i / 8] >> i % 8 & 1;
-    asc_put(run, 3, ASC_COMPUTE_WITH(run, x.dtype, "b ? a * p : 0", p < 1 ? 1 / (1 - p) : 0, x, keep));
+    if (!by_scale) p = p < 1 ? 1 / (1 - p) : 0;
+    asc_put(run, 3, ASC_COMPUTE_WITH(run, x.dtype, "b ? a * p : 0", p, x, keep));
 }
 
-/* self, count, replacement, seed, offset, out: positions of a row, as often as their weights say. */
+/* input, a shape of noise (none), probability of dropping, seed, offset, out, mask: a bit for each element. */
+void asc_op_drop(asc_run *run) {
+    tensor x = asc_in(run, 0), mask = asc_in(run, 6), keep = asc_like(run, x, ASC_BOOL);
+    double p = asc_float(run, 2);
+    int64_t n = asc_elements(x), bytes = asc_elements(mask) * (int64_t)asc_dtype_bytes(mask.dtype);
+    ASC_STOP_UNLESS(run, !asc_has_at(run, 1), "a shape of noise isn't there");
+    ASC_STOP_UNLESS(run, bytes * 8 >= n && asc_is_contiguous(mask), "the mask has no bit for each of %lld elements",
+                    (long long)n);
+    tensor u = uniform(run, generator_at(run, 3), n);
+    memset(mask.data, 0, (size_t)bytes);
+    for (int64_t i = 0; i < n; i++) {
+        bool kept = (double)((const float *)u.data)[i] >= p;
+        ((uint8_t *)keep.data)[i] = kept;
+        ((uint8_t *)mask.data)[i / 8] |= (uint8_t)(kept << i % 8);
+    }
+    asc_put(run, 5, ASC_COMPUTE_WITH(run, ASC_FLOAT32, "b ? a * p : 0", p < 1 ? 1 / (1 - p) : 0, x, keep));
+}
+
+/* self, noise, lower, upper, training, seed, offset, then the output unless it is self: below 0 a slope by chance,
+ * which the noise keeps, or the middle one. */
+void asc_op_leak_by_chance(asc_run *run) {
+    tensor x = asc_in(run, 0);
+    double low = asc_float(run, 2), high = asc_float(run, 3), range[] = {low, high - low};
+    int out = asc_arg(run, 0)->kind == 'R' ? 0 : 7;
+    if (!asc_int(run, 4)) {
+        asc_put(run, out, ASC_COMPUTE_WITH(run, ASC_FLOAT32, "a > 0 ? a : a * p", (low + high) / 2, x));
+        return;
+    }
+    tensor u = asc_reshape(run, uniform(run, generator_at(run, 5), asc_elements(x)), x.rank, x.dims);
+    tensor slope = asc_formula(run, ASC_FLOAT32, "a > 0 ? 1 + 0 * b : p + b * q", 2, (tensor[]){x, u}, range, 2);
+    asc_put(run, 1, slope);
+    asc_put(run, out, ASC_COMPUTE(run, ASC_FLOAT32, "a * b", x, slope));
+}
+
+/* self, count, replacement, seed, offset, perhaps more of it, out: positions of a row, as often as their weights say.
+ */
 void asc_op_multinomial(asc_run *run) {
-    tensor w = asc_copy(run, asc_in(run, 0), ASC_FLOAT64), to = asc_in(run, 5);
+    int out = 5 + further(run, 3);
+    tensor w = asc_copy(run, asc_in(run, 0), ASC_FLOAT64), to = asc_in(run, out);
     ASC_STOP_UNLESS(run, w.rank >= 1, "weights have an axis");
     int64_t n = w.dims[w.rank - 1], rows = asc_elements(w) / (n ? n : 1), count = asc_int(run, 1);
     bool again = asc_int(run, 2) != 0;
@@ -190,5 +241,5 @@ void asc_op_multinomial(asc_run *run) {
             if (!again) weights[chosen] = 0;
         }
     }
-    asc_put(run, 5, made);
+    asc_put(run, out, made);
 }

@@ -10,6 +10,8 @@ typedef struct axes {
     int64_t of[ASC_MAX_RANK]; /* ascending, from the front */
 } axes;
 
+void asc_op_reduce(asc_run *run, int op);
+
 static axes all_axes(int rank) {
     axes a = {.n = rank};
     for (int i = 0; i < rank; i++) a.of[i] = i;
@@ -87,6 +89,32 @@ void asc_op_reduce(asc_run *run, int op) {
         return;
     }
     asc_put(run, out, a.n ? asc_reduce_axes(run, op, asc_cast(run, x, type), a.n, a.of) : x);
+}
+
+/* self, dims, keepdim, whether an empty list names no axis, out. */
+void asc_op_reduce_some(asc_run *run, int op) {
+    if (asc_int(run, 3) && asc_arg(run, 1)->count <= 0)
+        asc_put(run, 4, asc_in(run, 0));
+    else
+        asc_op_reduce(run, op);
+}
+
+/* The same: the logarithm of the sum. */
+void asc_op_log_of_sum(asc_run *run) {
+    tensor x = asc_f32(run, 0);
+    axes a = axes_at(run, 1, x.rank);
+    bool none = asc_int(run, 3) && asc_arg(run, 1)->count <= 0;
+    if (!none && a.n) x = asc_reduce_axes(run, ASC_REDUCE_SUM, x, a.n, a.of);
+    asc_put(run, 4, ASC_COMPUTE(run, ASC_FLOAT32, "log(a)", x));
+}
+
+/* self, out: of all places of each channel of each image. */
+void asc_op_reduce_images(asc_run *run, int op) {
+    tensor x = asc_in(run, 0);
+    int64_t over[ASC_MAX_RANK];
+    ASC_STOP_UNLESS(run, x.rank > 2, "an image has places, of %d axes", x.rank);
+    for (int i = 2; i < x.rank; i++) over[i - 2] = i;
+    asc_put(run, 1, asc_reduce_axes(run, op, asc_f32(run, 0), x.rank - 2, over));
 }
 
 /* self, dims, keepdim, dtype, out: as if each NaN were 0. */

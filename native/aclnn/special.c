@@ -24,6 +24,28 @@ void asc_op_erf_inverse(asc_run *run) {
     asc_put(run, asc_arg(run, 0)->kind == 'R' ? 0 : 1, x);
 }
 
+/* The derivative of log(gamma): its series for large numbers, which smaller ones are brought to; and mirrored. */
+static double digamma(double x) {
+    if (x == 0) return copysign(INFINITY, -x);
+    if (x < 0 && x == floor(x)) return NAN;
+    if (x < 0) return digamma(1 - x) - 3.14159265358979323846 / tan(3.14159265358979323846 * fmod(x, 1));
+    double sum = 0;
+    for (; x < 10; x++) sum -= 1 / x;
+    double z = 1 / (x * x);
+    double tail = z * (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132)))));
+    return sum + log(x) - 0.5 / x - tail;
+}
+
+/* self, out. which: 0 log(|gamma|), 1 its derivative. */
+void asc_op_gamma(asc_run *run, int which) {
+    tensor x = asc_copy(run, asc_in(run, 0), ASC_FLOAT64);
+    for (int64_t i = 0; i < asc_elements(x); i++) {
+        double *at = &((double *)x.data)[i];
+        *at = which ? digamma(*at) : lgamma_r(*at, &(int){0});
+    }
+    asc_put(run, 1, x);
+}
+
 /* self, decimals, then the output unless it is self. */
 void asc_op_round_decimals(asc_run *run) {
     tensor x = asc_in(run, 0);

@@ -148,6 +148,64 @@ def test_samples_of_operators(toolkit: Path, torch_npu: Path) -> None:
     assert {row["result"] for row in rows} == {"agrees"}, rows
 
 
+TESTS = """\
+import unittest
+import torch
+import torch_npu
+
+
+class Some(unittest.TestCase):
+    def test_sum(self) -> None:
+        self.assertEqual((torch.ones(3).npu() + 1).sum().item(), 6)
+
+    def test_wrong(self) -> None:
+        self.assertEqual(torch.ones(3).npu().sum().item(), 4)
+
+    def test_lacking(self) -> None:
+        raise RuntimeError("aclnnNone or aclnnNoneGetWorkspaceSize not in libopapi.so")
+
+    @unittest.skip("another chip")
+    def test_skipped(self) -> None:
+        raise AssertionError
+
+    def test_ends_its_process(self) -> None:
+        import os
+
+        os._exit(3)
+"""
+
+
+@pytest.mark.slow
+def test_tests_of_others(torch_npu: Path, tmp_path: Path) -> None:
+    """tools/run_torch_npu_tests: each test in a process of its own."""
+    (tmp_path / "test_some.py").write_text(TESTS)
+    pytest.importorskip("expecttest", reason="torch_npu's tests need it")
+    command = [str(ROOT / "tools" / "run_torch_npu_tests"), str(tmp_path), "--wheel", str(torch_npu)]
+    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=900)
+    *failed, lacking, counts = done.stdout.splitlines()
+    assert counts == "1 files: 3 failed, 1 passed, 1 skipped"
+    assert lacking == "lacking: aclnnNone (1 files)"
+    assert [line.split()[2] for line in sorted(failed)] == [
+        f"Some.test_{name}:" for name in ("ends_its_process", "lacking", "wrong")
+    ]
+    assert done.returncode == 1
+
+
+MISTAKES = [
+    (["nothing"], "[nothing] is no folder"),
+    ([".", "--every", "0"], "argument --every: [0] is below 1"),
+    ([".", "--seconds", "-1"], "argument --seconds: [-1] is below 1"),
+]
+
+
+@pytest.mark.parametrize(("given", "said"), MISTAKES)
+def test_the_tool_says_what_is_wrong(given: list[str], said: str) -> None:
+    command = [sys.executable, str(ROOT / "tools" / "run_torch_npu_tests"), *given]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert said in done.stderr.splitlines()[-1]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_several_devices(toolkit: Path, torch_npu: Path, ranks: int) -> None:

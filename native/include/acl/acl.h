@@ -78,4 +78,6 @@ ACL_FUNC_VISIBILITY const char *aclGetRecentErrMsg(void);
 #ifdef __cplusplus
 }
 #endif
+
+#include "asc_printed_forms.h"
 #endif

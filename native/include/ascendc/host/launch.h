@@ -181,6 +181,12 @@ inline auto launcher(uint32_t blocks, Rest &&...) {
 
 }  // namespace asc_host
 
+/* acl/asc_printed_forms.h: a launch of what a call does. */
+extern "C" __attribute__((weak, visibility("default"))) void asc_launch_call(uint32_t blocks, void (*call)(void *),
+                                                                             void *given) {
+    asc_host::launcher(blocks)(call)(given);
+}
+
 /* Defines the table row `symbol` of a kernel. */
 #define ASC_KERNEL_ROW(symbol, function)                                         \
     extern const ::asc_host::Kernel symbol;                                      \
