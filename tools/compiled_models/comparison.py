@@ -16,6 +16,8 @@ from compiled_models.model import Model, tensors, without_dropping
 
 ALLOWED, STEPS, SLOTS, RATE = 1e-4, 20, 7, 1e-3
 BATCHES = (2, 3, 5)
+#: Graphs for them: of the first size, and of all.
+USUAL = 2
 #: bfloat16 under autocast: of the largest magnitude, what eager may be off from float32 is added.
 ALLOWED_NARROW = 0.02
 #: How much further from float64 than eager a result may be where eager itself is off by more than ALLOWED.
@@ -30,6 +32,8 @@ class Found:
     wrong: list[str] = field(default_factory=list)
     left: dict[str, str] = field(default_factory=dict)
     graphs: int = 0
+    #: So many has PyTorch itself, with a backend that compiles nothing; 0 where it wasn't asked.
+    captured: int = 0
 
 
 def off(found: Any, expected: Any) -> float:
@@ -58,8 +62,22 @@ def compiled(function: Any, found: Found, run: Callable[[Any], None]) -> None:
     found.left = {name: reason for r in made for name, reason in r.eager.items()}
 
 
+def captured(function: Any, run: Callable[[Any], None]) -> int:
+    """How many graphs Dynamo makes of it: breaks, and sizes that the program's own decisions fix."""
+    graphs: list[Any] = []
+
+    def counted(graph: Any, _: Any) -> Any:
+        graphs.append(graph)
+        return graph.forward
+
+    torch._dynamo.reset()
+    run(torch.compile(function, backend=counted))
+    return len(graphs)
+
+
 def infers(model: Model, narrow: bool = False) -> Found:
-    """At three batch sizes. `narrow`: under autocast to bfloat16."""
+    """At three batch sizes, with at most as many graphs as PyTorch makes: one more for sizes that are free.
+    `narrow`: under autocast to bfloat16."""
     found, module = Found(), model.module.eval()
 
     def run(made: Any) -> None:
@@ -81,8 +99,16 @@ def infers(model: Model, narrow: bool = False) -> Found:
             if narrow and not error <= allowed:
                 found.wrong.append(f"batch {batch}: {error:.1e}, allowed {allowed:.1e}")
 
+    def called(made: Any) -> None:
+        for batch in BATCHES:
+            made(**model.make(batch))
+
     with torch.no_grad():
         compiled(module, found, run)
+        if found.graphs > USUAL and not narrow:
+            found.captured = captured(module, called)
+            if found.graphs > found.captured:
+                found.wrong.append(f"{found.graphs} graphs, of which PyTorch makes {found.captured}")
     return found
 
 
