@@ -125,8 +125,8 @@ def test_gradcheck_in_float64(
     assert check(function, listed(tensors), fast_mode=True)
 
 
-#: One that reads elements, one of a list, one of several outputs, one whose sizes decide its padding, one that
-#: reads elements and multiplies matrices, which autocast would round.
+#: One that reads elements, one of a list, one of several outputs, one whose sizes decide its padding, and one
+#: that reads elements and multiplies matrices, which autocast would round.
 SAMPLE = {next(n for n in IDS if n.startswith(op)) for op in ("ReduceSum", "Concat", "GRU")}
 SAMPLE |= {
     next(n for (op, _, a), n in zip(CASES, IDS, strict=True) if op == wanted and a.get(name) == value)
