@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
+from ascend_ep.frameworks.torch import double_numbers
 from ascend_ep.frameworks.torch.backend import ascend, reports
 from ascend_ep.frameworks.torch.first_results import agree, objection
 
@@ -138,6 +139,15 @@ def test_numbers_of_float64_have_all_digits() -> None:
     y = torch.randn(3, 4, 5, dtype=torch.float64)
     x, z = torch.randn(8, dtype=torch.float64), torch.rand(8, dtype=torch.float64) + 0.1
     same(DOUBLES, [(x, y, z), (-x, -y, z)], rtol=1e-12, atol=1e-13)
+
+
+def test_a_release_whose_exporter_makes_numbers_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are rounded there, which first results show: PyTorch runs the graph."""
+    monkeypatch.setattr(double_numbers, "MAKER", "_of_another_release")
+    compiled = torch.compile(lambda x: torch.full_like(x, THIRD) * x, backend=ascend)
+    x = torch.randn(5, dtype=torch.float64)
+    assert torch.equal(compiled(x), x * THIRD)
+    assert reports()[-1].eager
 
 
 def test_what_is_rounded_to_float32_is_found_in_float64() -> None:

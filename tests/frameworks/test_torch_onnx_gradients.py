@@ -125,8 +125,13 @@ def test_gradcheck_in_float64(
     assert check(function, listed(tensors), fast_mode=True)
 
 
-#: One that reads elements, one of a list, one of several outputs.
+#: One that reads elements, one of a list, one of several outputs, one whose sizes decide its padding, and one
+#: that reads elements and multiplies matrices, which autocast would round.
 SAMPLE = {next(n for n in IDS if n.startswith(op)) for op in ("ReduceSum", "Concat", "GRU")}
+SAMPLE |= {
+    next(n for (op, _, a), n in zip(CASES, IDS, strict=True) if op == wanted and a.get(name) == value)
+    for wanted, name, value in (("Conv", "auto_pad", "SAME_LOWER"), ("Resize", "mode", "linear"))
+}
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,11 @@
 
 Takes the Python with ascend-ep, torch and, for the families named, torchvision, transformers or timm. Weights
 are random, models small. Of each model: the largest difference from eager in inference, of the largest
-magnitude; graphs compiled for other batch sizes; what stays with PyTorch; with --train the largest of the
-differences of the losses of 20 steps, and of the first step's slopes, of the largest slope; with --speed the
-processor time beside inductor's, as a ratio of interleaved calls. drawn-torchvision and the like draw models
-by --seed. Where eager PyTorch itself is further off from float64, three times its error is allowed.
+magnitude; graphs compiled for three batch sizes, and where they are more than two, how many PyTorch itself
+makes; what stays with PyTorch; with --train the largest of the differences of the losses of 20 steps, and of
+the first step's slopes, of the largest slope; with --speed the processor time beside inductor's, as a ratio
+of interleaved calls. drawn-torchvision and the like draw models by --seed. Where eager PyTorch
+itself is further off from float64, three times its error is allowed.
 """
 
 from __future__ import annotations
@@ -80,7 +81,10 @@ def _mean(way: str, ratios: list[float]) -> str:
 
 
 def _line(name: str, found: dict[str, Any]) -> str:
-    parts = [f"{way} {worst:.1e} {graphs} graphs" for way, (worst, graphs) in found["ways"].items()]
+    parts = [
+        f"{way} {worst:.1e} {graphs} graphs" + (f" (Dynamo's own: {captured})" if captured else "")
+        for way, (worst, graphs, captured) in found["ways"].items()
+    ]
     parts += [f"inductor {ratio:.2f} times ours{way}" for way, ratio in found.get("ratios", {}).items()]
     if found["left"]:
         parts.append("PyTorch runs " + ", ".join(f"{n} ({r[:80]})" for n, r in sorted(found["left"].items())))
@@ -113,7 +117,7 @@ def _tried(make: Callable[[], Model], given: argparse.Namespace) -> dict[str, An
                 found["wrong"].append(f"{way}: {type(error).__name__}: {str(error).strip()[:300]!r}")
                 continue
             worst = max(made.errors.values(), default=0.0)
-            found["ways"][way] = worst, made.graphs
+            found["ways"][way] = worst, made.graphs, made.captured
             found["left"] |= made.left
             found["wrong"] += [f"{way}: {w}" for w in made.wrong]
         if given.speed:

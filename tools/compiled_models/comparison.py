@@ -16,6 +16,10 @@ from compiled_models.model import Model, tensors, without_dropping
 
 ALLOWED, STEPS, SLOTS, RATE = 1e-4, 20, 7, 1e-3
 BATCHES = (2, 3, 5)
+#: Seconds of processor time of each way in a slot, at least.
+SLOT = 0.1
+#: Graphs for them: of the first size, and of all.
+USUAL = 2
 #: bfloat16 under autocast: of the largest magnitude, what eager may be off from float32 is added.
 ALLOWED_NARROW = 0.02
 #: How much further from float64 than eager a result may be where eager itself is off by more than ALLOWED.
@@ -30,6 +34,8 @@ class Found:
     wrong: list[str] = field(default_factory=list)
     left: dict[str, str] = field(default_factory=dict)
     graphs: int = 0
+    #: So many has PyTorch itself, with a backend that compiles nothing; 0 where it wasn't asked.
+    captured: int = 0
 
 
 def off(found: Any, expected: Any) -> float:
@@ -58,8 +64,22 @@ def compiled(function: Any, found: Found, run: Callable[[Any], None]) -> None:
     found.left = {name: reason for r in made for name, reason in r.eager.items()}
 
 
+def captured(function: Any, run: Callable[[Any], None]) -> int:
+    """How many graphs Dynamo makes of it: breaks, and sizes that the program's own decisions fix."""
+    graphs: list[Any] = []
+
+    def counted(graph: Any, _: Any) -> Any:
+        graphs.append(graph)
+        return graph.forward
+
+    torch._dynamo.reset()
+    run(torch.compile(function, backend=counted))
+    return len(graphs)
+
+
 def infers(model: Model, narrow: bool = False) -> Found:
-    """At three batch sizes. `narrow`: under autocast to bfloat16."""
+    """At three batch sizes, with at most as many graphs as PyTorch makes: one more for sizes that are free.
+    `narrow`: under autocast to bfloat16."""
     found, module = Found(), model.module.eval()
 
     def run(made: Any) -> None:
@@ -81,8 +101,16 @@ def infers(model: Model, narrow: bool = False) -> Found:
             if narrow and not error <= allowed:
                 found.wrong.append(f"batch {batch}: {error:.1e}, allowed {allowed:.1e}")
 
+    def called(made: Any) -> None:
+        for batch in BATCHES:
+            made(**model.make(batch))
+
     with torch.no_grad():
         compiled(module, found, run)
+        if found.graphs > USUAL and not narrow:
+            found.captured = captured(module, called)
+            if found.graphs > found.captured:
+                found.wrong.append(f"{found.graphs} graphs, of which PyTorch makes {found.captured}")
     return found
 
 
@@ -188,16 +216,26 @@ def ratio(model: Model, training: bool = False) -> float:
         ways[backend] = _step(torch.compile(module, backend=backend), module, inputs, training)
         for _ in range(2):
             ways[backend]()
+    count = max(map(_calls, ways.values()))
     taken: dict[Any, list[float]] = {w: [] for w in ways}
     for _ in range(SLOTS):
         for way, function in ways.items():
             time.sleep(0.1)
             function()
             start = time.process_time()
-            for _ in range(5):
+            for _ in range(count):
                 function()
             taken[way].append(time.process_time() - start)
     return statistics.median(b / a for a, b in zip(taken[ascend], taken["inductor"], strict=True))
+
+
+def _calls(function: Callable[[], Any]) -> int:
+    """How many take SLOT seconds: of a process with a limit, processor time goes by the system's ticks."""
+    count, start = 0, time.process_time()
+    while time.process_time() - start < SLOT:
+        function()
+        count += 1
+    return count
 
 
 def _step(made: Any, module: torch.nn.Module, inputs: Any, training: bool) -> Callable[[], None]:

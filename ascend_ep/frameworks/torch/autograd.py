@@ -35,7 +35,8 @@ def autograd_kernel(
     plain = (torch.Tensor, torch.nn.Parameter)
     count, listed = len(opdef.inputs), takes_a_list(opdef) or gives_a_list(opdef)
     after, records = torch._C._after_autograd_keyset, torch.is_grad_enabled
-    asks, modes = torch._C._any_requires_grad, torch._C._len_torch_dispatch_stack
+    asks = getattr(torch._C, "_any_requires_grad", _any_requires_grad)  # which torch 2.6 hasn't
+    modes = torch._C._len_torch_dispatch_stack
     transform, forward = torch._C._functorch.peek_interpreter_stack, torch._C._functorch.TransformType.Jvp
 
     def kernel(keyset: Any, *args: Any) -> Any:
@@ -62,6 +63,10 @@ def autograd_kernel(
             return overload.redispatch(keyset & after, *args)
 
     return kernel
+
+
+def _any_requires_grad(*tensors: Any) -> bool:
+    return any(t is not None and t.requires_grad for t in tensors)
 
 
 def _has_tangent(tensor: Any) -> bool:

@@ -7,6 +7,9 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+#: The exporter's own function; of 2.6 to 2.13, at least.
+MAKER = "_get_or_create_constant"
+
 
 class DoubleNumbers:
     """The numbers that one export made constants of."""
@@ -19,7 +22,7 @@ class DoubleNumbers:
         """Exports in here are noted; one thread at a time."""
         from torch.onnx._internal.exporter import _building
 
-        make = getattr(_building, "_get_or_create_constant", None)
+        make = getattr(_building, MAKER, None)
         if make is None:  # of another release: first results say what it rounds
             yield
             return
@@ -30,11 +33,11 @@ class DoubleNumbers:
                 self._of[id(constant)] = constant, number
             return constant
 
-        _building._get_or_create_constant = noted  # type: ignore[assignment]
+        setattr(_building, MAKER, noted)
         try:
             yield
         finally:
-            _building._get_or_create_constant = make
+            setattr(_building, MAKER, make)
 
     def restore(self, model: Any) -> None:
         """Casts of such constants to float64 become constants of float64; the graph isn't optimised yet."""

@@ -12,7 +12,8 @@ from ascend_ep.graph import sliding
 
 def _sliding(sizes: Sequence[int], a: Attributes) -> list[sliding.Window]:
     strides, dilations, pads = of_windows(a, len(sizes))
-    parts = zip(sizes, strides, dilations, pads[: len(sizes)], pads[len(sizes) :], strict=True)
+    kernels = map(int, sizes)  # a trace has them as symbols
+    parts = zip(kernels, strides, dilations, pads[: len(sizes)], pads[len(sizes) :], strict=True)
     return [sliding.Window(*part, a.get("auto_pad", "NOTSET")) for part in parts]
 
 

@@ -71,10 +71,14 @@ def define(library: Any, name: str, opdef: OpDef, slopes: Any) -> None:
 
 
 def _above_autograd() -> Any:
-    """Where PyTorch records: what runs a compiled graph may have switched that off."""
+    """Where PyTorch records: what runs a compiled graph may have switched that off. All else stays as it is:
+    autocast is on wherever nothing excludes it."""
     import torch
 
-    excluded = torch._C._dispatch_tls_local_exclude_set() & torch._C._after_autograd_keyset
+    keys = torch._C.DispatchKey
+    excluded = torch._C._dispatch_tls_local_exclude_set()
+    for key in (keys.AutogradFunctionality, keys.AutogradOther, keys.AutogradNestedTensor):
+        excluded = excluded.remove(key)
     return torch._C._ForceDispatchKeyGuard(torch._C._dispatch_tls_local_include_set(), excluded)
 
 

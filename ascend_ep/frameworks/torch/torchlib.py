@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import inspect
 import operator
 import threading
 from collections.abc import Callable, Iterator
@@ -25,8 +26,10 @@ def names() -> frozenset[Any]:
     from torch.onnx._constants import ONNX_DEFAULT_OPSET
     from torch.onnx._internal.exporter._registration import ONNXRegistry
 
+    several = "opset_version" in inspect.signature(ONNXRegistry.from_torchlib).parameters
+    given = {"opset_version": ONNX_DEFAULT_OPSET} if several else {}  # torch 2.6 has one
     with read_once():
-        return frozenset(ONNXRegistry.from_torchlib(opset_version=ONNX_DEFAULT_OPSET).functions) - WRONG
+        return frozenset(ONNXRegistry.from_torchlib(**given).functions) - WRONG
 
 
 @lru_cache(maxsize=1)
@@ -44,6 +47,7 @@ def size_quotient() -> Callable[..., Any]:
     def quotient(size: INT64, by: INT64) -> INT64:
         return op.Div(op.Sub(size, op.Mod(size, by)), by)
 
+    quotient.__annotations__ = dict.fromkeys(("size", "by", "return"), INT64)  # 2.6 reads no local names
     return quotient
 
 
