@@ -179,7 +179,7 @@ def _hosted(
     ]
     needed = [i + 1 for i, t in enumerate(operator.inputs) if t.occurrence == "required"]
     most = 64 if operator.inputs and operator.inputs[-1].occurrence == "variadic" else len(operator.inputs)
-    text = LibraryText(tuple(lines), max(needed, default=0), most)
+    text = LibraryText(tuple(lines), max(needed, default=0), most, operator.computed)
     library = linked(library_units(assembly, operator.op, run.soc, text), "so")
     opdef = replace(_with_columns(operator.opdef(), columns), kernel_name=kernel.name)
     return _Made(kernel, opdef, library, columns, host)

@@ -193,7 +193,7 @@ def _wanted(
     if operator.is_in_place:
         names = [t.name for t in operator.inputs]
         return Wanted(like=starts[names.index(operator.outputs[output].name)] + number)
-    if operator.infers_shapes:
+    if operator.infers_shapes or operator.outputs[output].shape_computed:
         return Wanted()
     is_list = operator.outputs[output].occurrence == "variadic"
     like = next((s for s, a in zip(starts, given, strict=True) if isinstance(a, list)), 0) if is_list else 0
