@@ -36,6 +36,7 @@ from .kernel_proof import Expected, prove_kernel
 from .run_kernel import RunRequest, plain_call, run_kernel
 from .signature import KernelFunction
 from .sources import read_sources
+from .spellings import unknown_spellings
 from .units import Assembly, LibraryText, TypeColumn, library_units
 
 Show = Callable[[str, str], None]
@@ -138,6 +139,8 @@ def _made(request: BuildRequest, show: Show) -> _Made:
     run = request.run
     kernel, host, operator = read_sources(run.sources, run.kernel.partition("<")[0], run.soc)
     show("kernel", f"{kernel}: {kernel.place}")
+    for note in unknown_spellings(kernel.file, run.sources.folders):
+        show("note", note)
     name = run.kernel if "<" in run.kernel else ""
     if host is not None and operator is not None:
         show(
