@@ -24,7 +24,8 @@ chmod +x build_out/custom_opp_any.run
 RUN = """#!/bin/bash
 set -e
 test "$(cat "$ASCEND_OPP_PATH/vendors/said")" = --quiet
-python3 scripts/verify_result.py
+python3 scripts/verify_result.py > output/said
+cat output/said
 """
 
 

@@ -113,6 +113,7 @@ def test_scripts_of_projects_may_add_a_folder_behind_the_toolkits_headers(gen):
     lines = [line for p in (out / "cmake").glob("*.cmake") for line in p.read_text().splitlines()]
     named = [line.strip() for line in lines if "${ASCEND_CANN_PACKAGE_PATH}/include" in line]
     assert named == ["${ASCEND_CANN_PACKAGE_PATH}/include"]
+    assert "function(add_ops_compile_options operator)" in (out / "cmake/func.cmake").read_text()
 
 
 def test_cpp_tree_is_filled_in(gen, capsys):

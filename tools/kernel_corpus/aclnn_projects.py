@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ascend_ep.cli.toolkit import make
-from ascend_ep.opbuild.kernels.program_project import refused_by
+from ascend_ep.opbuild.kernels.program_project import DATA_FOLDERS, refused_by
 
 from .comparing import Compared
 from .found import KernelFile, left_for_licence
@@ -70,6 +70,8 @@ def run_aclnn_project(project: AclnnProject, soc: str) -> Compared:
             shutil.copytree(
                 part, root / part.name, ignore=shutil.ignore_patterns("build_out", "build", ".git")
             )
+        for name in DATA_FOLDERS:  # git keeps no empty folder
+            (root / case / name).mkdir(exist_ok=True)
         toolkit = make(Path(work) / "cann")
         operator = root / project.operator.name
         _name_toolkit(operator, toolkit)

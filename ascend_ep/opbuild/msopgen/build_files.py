@@ -163,6 +163,11 @@ function(stage_kernel_sources folder)
   include(${CMAKE_SOURCE_DIR}/cmake/device_task.cmake)
   add_kernel_task(${folder})
 endfunction()
+
+# Options of the device's compiler: add_ops_compile_options(Add OPTIONS -O3).
+function(add_ops_compile_options operator)
+  message(STATUS "${operator}: options of the device's compiler, without effect on this CPU: ${ARGN}")
+endfunction()
 """
 
 _INTERFACE = """# Options of every library of the host.
