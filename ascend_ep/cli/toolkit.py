@@ -190,6 +190,8 @@ def make(folder: Path) -> Path:
     for part in ("", "compiler/", "opp/", "runtime/", "toolkit/"):
         text = f"Version={VERSION}\nversion_dir={VERSION}\n"
         atomic_file.write(folder / f"{part}version.info", text)
+    about = f"package_name=Ascend-cann-toolkit\nversion={VERSION}\narch={machine}\nos=linux\npath={folder}\n"
+    atomic_file.write(folder / "ascend_toolkit_install.info", os.fsencode(about))
     text = _ENVIRONMENT.format(folder=str(folder).replace("'", "'\\''"), machine=machine)
     for name in ("set_env.sh", "bin/setenv.bash"):
         atomic_file.write(folder / name, os.fsencode(text))

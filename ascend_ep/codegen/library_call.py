@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -54,10 +55,14 @@ def run_library(
     if op.compute(call):
         raise AscendError("E40007", text_of(error), where=f"{path} [{op_type}]")
     del held, keep
-    return [
-        r.view(numpy_dtype(BFLOAT16)) if out.dtype == BFLOAT16 else r
-        for r, out in zip(results, outs, strict=True)
-    ]
+    return [_made(r, out) for r, out in zip(results, outs, strict=True)]
+
+
+def _made(result: Array, out: Any) -> Array:
+    """An output as compute left it: of the shape that it may have decided."""
+    shape = tuple(out.dims[d] for d in range(out.rank))
+    made = result if shape == result.shape else result.reshape(-1)[: math.prod(shape)].reshape(shape)
+    return made.view(numpy_dtype(BFLOAT16)) if out.dtype == BFLOAT16 else made
 
 
 def attribute_records(attributes: Mapping[str, AttrValue], keep: list[Any]) -> Any:

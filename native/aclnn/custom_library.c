@@ -158,6 +158,11 @@ static int32_t gather(operands *o, const asc_operator_call *call, asc_custom_cal
     return ASC_OK;
 }
 
+/* Whether compute decides the shape of an output. */
+static bool is_computed(const asc_custom_op *op, uint32_t output) {
+    return output < 32 && op->computed >> output & 1;
+}
+
 static int32_t failed(const operands *o, const asc_operator_call *call, int32_t code) {
     return say(call->status, code, o->error[0] ? o->error : "the operator fails without saying why");
 }
@@ -179,12 +184,30 @@ int32_t asc_custom_library_check(const asc_operator_call *call) {
     return code;
 }
 
+/* Outputs of a computed shape are as large as there is room, without gaps. */
+static int32_t check_room(const operands *o, const asc_operator_call *call) {
+    const asc_custom_library *library = call->row->own;
+    for (uint32_t i = 0; i < o->n_out; i++)
+        if (is_computed(library->opened, i) && !is_contiguous(&o->out[i]))
+            return say(call->status, ASC_E_SHAPE, "an output whose shape the operator decides is a view with gaps");
+    return ASC_OK;
+}
+
+/* Gives the callers' tensors the shapes that compute decided. */
+static void resize(const operands *o, const asc_operator_call *call) {
+    const asc_custom_library *library = call->row->own;
+    for (uint32_t i = 0; i < o->n_out; i++)
+        if (is_computed(library->opened, i))
+            asc_operator_resize(&call->arguments[library->outputs[i]], o->out[i].rank, o->out[i].dims);
+}
+
 int32_t asc_custom_library_run(const asc_operator_call *call) {
     const asc_custom_library *library = call->row->own;
     operands *o = calloc(1, sizeof *o);
     if (!o) return say(call->status, ASC_E_MEMORY, "this machine has no memory left");
     asc_custom_call made;
     int32_t code = gather(o, call, &made);
+    if (code == ASC_OK) code = check_room(o, call);
     bool packed = true;
     asc_tensor *views = code == ASC_OK ? malloc((o->n_out + 1) * sizeof *views) : NULL;
     if (views) memcpy(views, o->out, o->n_out * sizeof *views);
@@ -195,6 +218,7 @@ int32_t asc_custom_library_run(const asc_operator_call *call) {
     if (code == ASC_OK && library->opened->compute(&made) != 0) code = failed(o, call, ASC_E_RUN);
     for (uint32_t i = 0; i < o->n_out && code == ASC_OK; i++)
         if (o->copies[MOST_TENSORS + i]) copy_view(&views[i], o->copies[MOST_TENSORS + i], true);
+    if (code == ASC_OK) resize(o, call);
     for (size_t i = 0; i < 2 * MOST_TENSORS; i++) free(o->copies[i]);
     free(views);
     free(o);

@@ -95,6 +95,9 @@ int32_t asc_custom_prepare(asc_call *call) {
     char error[384] = "";
     int32_t code = check_arity(call, op);
     if (code != ASC_OK) return code;
+    if (op->computed)
+        return asc_failf(call->status, ASC_E_UNSUPPORTED, "operator '%s' decides the shape of an output while it runs",
+                         op->op_type);
     memset(out, 0, sizeof out);
     for (int32_t i = 0; i < call->n_in; i++) {
         in[i] = call->in[i];

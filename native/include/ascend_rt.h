@@ -579,7 +579,8 @@ ASC_API int32_t asc_bundle_digest(const void *bytes, uint64_t size, uint8_t dige
 
 /* ---- custom-operator libraries (--custom_op=Name:./lib.so) --------------------------------- */
 
-#define ASC_CUSTOM_OP_VERSION 2 /* 2 added asc_custom_call.parallel and host */
+/* 2 added asc_custom_call.parallel and host; 3 asc_custom_op.computed */
+#define ASC_CUSTOM_OP_VERSION 3
 
 typedef struct asc_attr {
     const char *name;
@@ -617,7 +618,10 @@ typedef struct asc_custom_op {
     uint32_t min_inputs;
     uint32_t max_inputs;
     uint32_t n_outputs;
-    uint32_t pad;
+    /* Since version 3, 0 before: bit i says that compute decides the shape of output i. infer then gives the largest,
+     * and compute, which finds room for that, sets rank and dims to what it wrote. aclnn<Op> takes such operators;
+     * bundles and onnxruntime, which place outputs before a run, don't. */
+    uint32_t computed;
     /* Given the inputs' dtype and dims (data may be NULL), fills dtype, rank and dims of the outputs. */
     int32_t (*infer)(asc_custom_call *call);
     /* Bytes of workspace compute needs for these shapes; may be NULL. */

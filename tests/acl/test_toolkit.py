@@ -74,6 +74,7 @@ INSTALLED = (
     "ascend-toolkit/set_env.sh",
     "ascend-toolkit/latest/aarch64-linux/include/acl/acl.h",
     "ascend-toolkit/latest/x86_64-linux/lib64/libascendcl.so",
+    "ascend-toolkit/latest/x86_64-linux/ascend_toolkit_install.info",
     "latest/runtime/lib64/stub/libascendcl.so",
     "nnrt/latest/acllib/include/acl/acl.h",
     "cann/include/acl/acl.h",

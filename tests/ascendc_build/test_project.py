@@ -86,18 +86,6 @@ def test_types_that_the_host_does_not_declare_are_refused(run):
     assert "takes no int32, int32" in err
 
 
-def test_an_output_whose_shape_the_kernel_computes_is_refused(run, tmp_path):
-    project = copy_of(
-        tmp_path,
-        "op_host/scaled_add.cpp",
-        lambda t: t.replace('Output("z")', 'Output("z").OutputShapeDependOnCompute()'),
-    )
-    status, _, err = run("run", project, *SHAPES)
-    assert status == 1
-    assert "E43203" in err
-    assert "it decides the shape of z while it runs (OutputShapeDependOnCompute)" in err
-
-
 def test_a_fault_names_the_line_of_the_kernel(run, tmp_path):
     project = copy_of(
         tmp_path, "op_kernel/scaled_add.cpp", lambda t: t.replace("        outZ.EnQue(c);\n", "")

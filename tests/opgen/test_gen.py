@@ -107,6 +107,15 @@ def test_chip_names():
     assert [config_name(n) for n in chips] == ["ascend910b", "ascend910", "ascend310p", "ascend910_93"]
 
 
+def test_scripts_of_projects_may_add_a_folder_behind_the_toolkits_headers(gen):
+    """As they do: a line more behind each that names them in a file of cmake/."""
+    _, out = gen(SWISH, "-f", "onnx", "-lan", "cpp")
+    lines = [line for p in (out / "cmake").glob("*.cmake") for line in p.read_text().splitlines()]
+    named = [line.strip() for line in lines if "${ASCEND_CANN_PACKAGE_PATH}/include" in line]
+    assert named == ["${ASCEND_CANN_PACKAGE_PATH}/include"]
+    assert "function(add_ops_compile_options operator)" in (out / "cmake/func.cmake").read_text()
+
+
 def test_cpp_tree_is_filled_in(gen, capsys):
     status, out = gen(SWISH, "-f", "ONNX", "-lan", "cpp", "-c", "ai_core-ascend910B1,ai_core-Ascend310P3")
     assert status == 0

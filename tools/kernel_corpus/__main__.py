@@ -17,6 +17,7 @@ from typing import TypeVar
 from ascend_ep.cann.soc import Soc, find_soc
 from ascend_ep.opbuild.kernels.program_project import ProgramProject
 
+from .aclnn_projects import AclnnProject, aclnn_projects_of, run_aclnn_project
 from .comparing import Compared, compare
 from .compiling import Compiled, Compiler
 from .found import LICENCES, KernelFile, Left, kernel_files
@@ -59,6 +60,8 @@ def main() -> int:
             rows = [f for f in files[folder.name] if f.path not in known]
             compared = _side_by_side(lambda f: _compared(f, given, soc), rows, given.processes)
             ran = _side_by_side(lambda p: _ran(p, given, soc), programs, given.processes)
+            called = [p for p in aclnn_projects_of(folder, given.licence) if given.only in str(p.kernel)]
+            ran += _side_by_side(lambda p: _called(p, given), called, given.processes)
             values[folder.name] = [*ran, *(c for group in compared for c in group)]
         print(value_table(values))
         return int(any(c.outcome == "differs" for rows in values.values() for c in rows))
@@ -99,6 +102,13 @@ def _ran(project: ProgramProject, given: argparse.Namespace, soc: Soc) -> Compar
     made = run_project(project, soc)
     if given.verbose or made.outcome != "right":
         print(f"{made.outcome:8} {project.folder} {made.case}: {made.detail}", flush=True)
+    return made
+
+
+def _called(project: AclnnProject, given: argparse.Namespace) -> Compared:
+    made = run_aclnn_project(project, given.soc_version)
+    if given.verbose or made.outcome != "right":
+        print(f"{made.outcome:8} {project.operator} {made.case}: {made.detail}", flush=True)
     return made
 
 

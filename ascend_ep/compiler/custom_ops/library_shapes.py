@@ -87,6 +87,10 @@ def _ask(
     where: str,
 ) -> Answer:
     op = _load(str(library_of(opdef)), opdef.op)
+    if op.computed:
+        reason = "it decides the shape of an output while it runs, and graphs are planned before"
+        fix = f"Call aclnn{opdef.op}, or ascend-op run; leave it out of the model."
+        raise AscendError("E41011", opdef.op, reason, where=where, fix=fix)
     if not op.min_inputs <= len(inputs) <= op.max_inputs:
         reason = f"its library takes {op.min_inputs} to {op.max_inputs} inputs, not {len(inputs)}"
         raise AscendError("E41011", opdef.op, reason, where=where)

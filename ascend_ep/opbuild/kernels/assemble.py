@@ -24,10 +24,6 @@ def host_assembly(
 ) -> Assembly:
     """The kernel of an operator that host code registers. Raises AscendError E43203."""
     inputs, outputs = tuple(t.name for t in operator.inputs), tuple(t.name for t in operator.outputs)
-    for computed in (t.name for t in operator.outputs if t.shape_computed):
-        reason = f"it decides the shape of {computed} while it runs (OutputShapeDependOnCompute)"
-        fix = "Run the kernel alone (--no-host): the shape is one more output (--output_shape)."
-        raise AscendError("E43203", kernel.name, reason, fix=fix)
     tiling_class = host.tiling_of.get(operator.op, "")
     by_key = None if name else template_keys(kernel, sources.folders, len(inputs))
     units = tuple(
@@ -44,19 +40,23 @@ def host_assembly(
         )
         for column in columns
     )
-    arguments = tuple(_of_operator(kernel, len(inputs), 0 if operator.is_in_place else len(outputs)))
+    n_out = 0 if operator.is_in_place else len(outputs)
+    arguments = tuple(_of_operator(kernel, len(inputs), n_out, bool(operator.computed)))
     return Assembly(units, arguments, inputs, outputs, operator.op, host.files, host.folders)
 
 
-def _of_operator(kernel: KernelFunction, n_in: int, n_out: int) -> Iterator[ArgumentSpec]:
-    """Inputs, outputs, workspace and tiling, in the order that the tool chain passes them."""
+def _of_operator(kernel: KernelFunction, n_in: int, n_out: int, computed: bool) -> Iterator[ArgumentSpec]:
+    """Inputs, outputs, shapes that the kernel says, workspace and tiling, as the tool chain passes them."""
     for i in range(n_in):
         yield ArgumentSpec("INPUT", i)
     for i in range(n_out):
         yield ArgumentSpec("OUTPUT", i)
-    rest = kernel.parameters[n_in + n_out :]
-    if len(kernel.parameters) < n_in + n_out or len(rest) > 2:
-        wanted = f"{n_in} inputs, {n_out} outputs, workspace and tiling"
+    if computed:
+        yield ArgumentSpec("SHAPES")
+    rest = kernel.parameters[n_in + n_out + computed :]
+    if len(kernel.parameters) < n_in + n_out + computed or len(rest) > 2:
+        shapes = ", shapes of outputs" * computed
+        wanted = f"{n_in} inputs, {n_out} outputs{shapes}, workspace and tiling"
         raise AscendError("E43203", kernel.name, f"it has {len(kernel.parameters)} parameters, not {wanted}")
     if len(rest) == 2:
         yield ArgumentSpec("WORKSPACE")

@@ -36,6 +36,7 @@ from .kernel_proof import Expected, prove_kernel
 from .run_kernel import RunRequest, plain_call, run_kernel
 from .signature import KernelFunction
 from .sources import read_sources
+from .spellings import unknown_spellings
 from .units import Assembly, LibraryText, TypeColumn, library_units
 
 Show = Callable[[str, str], None]
@@ -138,6 +139,8 @@ def _made(request: BuildRequest, show: Show) -> _Made:
     run = request.run
     kernel, host, operator = read_sources(run.sources, run.kernel.partition("<")[0], run.soc)
     show("kernel", f"{kernel}: {kernel.place}")
+    for note in unknown_spellings(kernel.file, run.sources.folders):
+        show("note", note)
     name = run.kernel if "<" in run.kernel else ""
     if host is not None and operator is not None:
         show(
@@ -179,7 +182,7 @@ def _hosted(
     ]
     needed = [i + 1 for i, t in enumerate(operator.inputs) if t.occurrence == "required"]
     most = 64 if operator.inputs and operator.inputs[-1].occurrence == "variadic" else len(operator.inputs)
-    text = LibraryText(tuple(lines), max(needed, default=0), most)
+    text = LibraryText(tuple(lines), max(needed, default=0), most, operator.computed)
     library = linked(library_units(assembly, operator.op, run.soc, text), "so")
     opdef = replace(_with_columns(operator.opdef(), columns), kernel_name=kernel.name)
     return _Made(kernel, opdef, library, columns, host)

@@ -69,6 +69,11 @@ class HostOperator:
     is_in_place: bool = False
 
     @property
+    def computed(self) -> tuple[int, ...]:
+        """Outputs whose shapes the kernel says, by place."""
+        return tuple(i for i, t in enumerate(self.outputs) if t.shape_computed)
+
+    @property
     def columns(self) -> list[tuple[int | None, ...]]:
         """Element types of inputs, then outputs, each combination once; types that the runtime lacks are
         left out."""

@@ -21,6 +21,7 @@ from .assemble import column_of, host_assembly, plain_assembly, tensor_parameter
 from .host_code import HostOperator
 from .signature import KernelFunction
 from .sources import Sources, read_sources
+from .spellings import unknown_spellings
 from .tiling_values import tiling_bytes, tiling_wanted, value_bytes
 from .units import Assembly, TypeColumn, program_units
 
@@ -93,7 +94,7 @@ def prepared(request: RunRequest) -> tuple[KernelFunction, Assembly, CallRequest
     Raises AscendError E43202, E43203 and E43205."""
     kernel, host, operator = read_sources(request.sources, request.kernel.partition("<")[0], request.soc)
     name = request.kernel if "<" in request.kernel else ""
-    notes: list[str] = []
+    notes = unknown_spellings(kernel.file, request.sources.folders)
     if host is not None and operator is not None:
         given = _placed(operator, request.inputs)
         firsts = [_first(a) for a in given]
@@ -193,7 +194,7 @@ def _wanted(
     if operator.is_in_place:
         names = [t.name for t in operator.inputs]
         return Wanted(like=starts[names.index(operator.outputs[output].name)] + number)
-    if operator.infers_shapes:
+    if operator.infers_shapes or operator.outputs[output].shape_computed:
         return Wanted()
     is_list = operator.outputs[output].occurrence == "variadic"
     like = next((s for s, a in zip(starts, given, strict=True) if isinstance(a, list)), 0) if is_list else 0

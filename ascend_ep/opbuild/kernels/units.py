@@ -19,7 +19,7 @@ from .launches import has_launches, rewritten, without_launchers
 from .signature import kernels_of
 from .template_keys import TemplateKeys
 
-ArgumentKind = Literal["INPUT", "OUTPUT", "WORKSPACE", "TILING", "VALUE"]
+ArgumentKind = Literal["INPUT", "OUTPUT", "SHAPES", "WORKSPACE", "TILING", "VALUE"]
 #: What kernels may compare ORIG_DTYPE_... and FORMAT_... with in #if.
 _TYPE_MACROS = {row.ge: GE_NUMBERS[n] for n, row in ELEMENT_TYPES.items() if n in GE_NUMBERS and row.ge}
 _FORMAT_MACROS = {
@@ -227,11 +227,12 @@ def _main_unit() -> Unit:
 @dataclass(frozen=True)
 class LibraryText:
     """What a library has beside the assembly's parts: lines that fill asc_host::Library, its inputs'
-    counts."""
+    counts, the outputs whose shapes the kernel says."""
 
     lines: tuple[str, ...]
     min_inputs: int
     max_inputs: int
+    computed: tuple[int, ...] = ()
 
 
 def library_units(assembly: Assembly, op_type: str, soc: Soc, more: LibraryText) -> list[Unit]:
@@ -258,8 +259,9 @@ def library_units(assembly: Assembly, op_type: str, soc: Soc, more: LibraryText)
         "static int32_t infer(asc_custom_call *call) { return the_library().infer(call); }",
         "static int32_t compute(const asc_custom_call *call) { return the_library().compute(call); }",
         "static int32_t tile(asc_custom_call *call) { return the_library().tile(call); }",
-        "static const asc_tiled_op the_operator = {{ASC_CUSTOM_OP_VERSION, sizeof(asc_tiled_op), "
-        f'"{op_type}", {more.min_inputs}, {more.max_inputs}, {len(assembly.outputs)}, 0, infer, nullptr, '
+        f"static const asc_tiled_op the_operator = {{{{{3 if more.computed else 2}, sizeof(asc_tiled_op), "
+        f'"{op_type}", {more.min_inputs}, {more.max_inputs}, {len(assembly.outputs)}, '
+        f"{sum(1 << i for i in more.computed)}u, infer, nullptr, "
         "compute}, tile};",
         'extern "C" __attribute__((visibility("default"))) const asc_custom_op *asc_get_custom_op(uint32_t, '
         "const char *type) {",

@@ -145,7 +145,12 @@ set(ASCEND_CANN_PACKAGE_PATH "$ENV{ASCEND_HOME_PATH}" CACHE PATH "the toolkit")
 set(ASCEND_COMPUTE_UNIT "" CACHE STRING "chips, separated by ;")
 set(vendor_name customize CACHE STRING "folder below vendors/")
 set(ASCEND_PYTHON_EXECUTABLE python3 CACHE STRING "Python")
-if(NOT EXISTS "${ASCEND_CANN_PACKAGE_PATH}/include")
+# A folder of headers a line: projects' scripts write others behind them.
+set(cann_headers
+  ${ASCEND_CANN_PACKAGE_PATH}/include
+)
+list(GET cann_headers 0 own_headers)
+if(NOT EXISTS "${own_headers}")
   message(FATAL_ERROR "ASCEND_CANN_PACKAGE_PATH is [${ASCEND_CANN_PACKAGE_PATH}], which has no include folder")
 endif()
 set(CMAKE_CXX_STANDARD 17)
@@ -158,12 +163,17 @@ function(stage_kernel_sources folder)
   include(${CMAKE_SOURCE_DIR}/cmake/device_task.cmake)
   add_kernel_task(${folder})
 endfunction()
+
+# Options of the device's compiler: add_ops_compile_options(Add OPTIONS -O3).
+function(add_ops_compile_options operator)
+  message(STATUS "${operator}: options of the device's compiler, without effect on this CPU: ${ARGN}")
+endfunction()
 """
 
 _INTERFACE = """# Options of every library of the host.
 add_library(intf_pub INTERFACE)
 target_compile_options(intf_pub INTERFACE -fPIC -fvisibility=hidden -Wall)
-target_include_directories(intf_pub INTERFACE ${ASCEND_CANN_PACKAGE_PATH}/include)
+target_include_directories(intf_pub INTERFACE ${cann_headers})
 target_link_directories(intf_pub INTERFACE ${ASCEND_CANN_PACKAGE_PATH}/lib64)
 """
 
@@ -223,8 +233,9 @@ find_program(op_build op_build NO_DEFAULT_PATH
 if(op_build)
   set(autogen ${CMAKE_BINARY_DIR}/autogen)
   file(MAKE_DIRECTORY ${autogen})
+  list(TRANSFORM cann_headers PREPEND -I OUTPUT_VARIABLE include_flags)
   execute_process(
-    COMMAND ${CMAKE_CXX_COMPILER} -fPIC -shared -std=c++17 ${sources} -I ${ASCEND_CANN_PACKAGE_PATH}/include
+    COMMAND ${CMAKE_CXX_COMPILER} -fPIC -shared -std=c++17 ${sources} ${include_flags}
             -L ${ASCEND_CANN_PACKAGE_PATH}/lib64 -lexe_graph -lregister -ltiling_api
             -o ${autogen}/libascend_all_ops.so
     COMMAND_ERROR_IS_FATAL ANY)

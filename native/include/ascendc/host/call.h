@@ -5,6 +5,7 @@
 
 #include "app_log.h"
 #include "host_operator.h"
+#include "output_shapes.h"
 #include "parts.h"
 
 namespace asc_host {
@@ -71,7 +72,11 @@ class Call {
         std::vector<bool> shared_in(parts_.n_inputs), shared_out(parts_.n_outputs);
         for (size_t i = 0; i < parts_.n_outputs; i++) shared_out[i] = overwrite(i, shared_in);
         add_tensors(node_.input_groups, node_.inputs, parts_.input_names, shared_in, Role::INPUT);
+        shapes_.assign(SHAPE_WORDS * std::count(node_.computed.begin(), node_.computed.end(), true), NO_SHAPE);
         add_tensors(node_.output_groups, node_.outputs, parts_.output_names, shared_out, Role::OUTPUT);
+        if (!shapes_.empty())
+            add({"the shapes of outputs", reinterpret_cast<uint8_t *>(shapes_.data()),
+                 shapes_.size() * sizeof shapes_[0], Role::SHAPES});
         if (workspace_bytes) add({"the workspace", workspace, workspace_bytes, Role::WORKSPACE});
         uint8_t *tiling = static_cast<uint8_t *>(node_.tiling.GetData());
         if (node_.tiling.GetDataSize()) add({TILING_DATA, tiling, node_.tiling.GetDataSize(), Role::READABLE});
@@ -85,6 +90,7 @@ class Call {
                 case ArgumentSpec::OUTPUT:
                     addresses.push_back(pointer(node_.output_groups, node_.outputs, a.index));
                     break;
+                case ArgumentSpec::SHAPES: addresses.push_back(shapes_.data()); break;
                 case ArgumentSpec::WORKSPACE: addresses.push_back(workspace); break;
                 case ArgumentSpec::TILING: addresses.push_back(tiling); break;
                 case ArgumentSpec::VALUE:
@@ -102,6 +108,7 @@ class Call {
         column.kernel->launch({node_.blocks, node_.key, node_.chip->name.c_str(), node_.chip->ub, buffers_.data(),
                                buffers_.size(), addresses.data(), strict, stop, tell, &found, found.work,
                                owns_process});
+        if (!found.failed) take_shapes();
         return found;
     }
     bool strict = false, stop = true, owns_process = false; /* of LaunchRequest */
@@ -146,10 +153,35 @@ class Call {
             for (size_t i = 0; i < groups[g].count; i++) {
                 gert::Tensor &t = tensors[groups[g].first + i];
                 const std::string name = g < n_names ? names[g] : "tensor";
+                const uint64_t *shape = role == Role::OUTPUT ? words_of(g) : nullptr;
                 const bool filled = role == Role::OUTPUT && g < node_.filled.size() && node_.filled[g];
-                add({nullptr, static_cast<uint8_t *>(t.GetAddr()), t.GetSize(), filled ? Role::BOTH : role},
+                add({nullptr, static_cast<uint8_t *>(t.GetAddr()), t.GetSize(), filled ? Role::BOTH : role, shape,
+                     uint32_t(ge::GetSizeInBytes(1, t.GetDataType()))},
                     groups[g].count > 1 ? name + "[" + std::to_string(i) + "]" : name);
             }
+        }
+    }
+    /* Where the kernel says the shape of an output; null: it doesn't. */
+    const uint64_t *words_of(size_t output) const {
+        if (output >= node_.computed.size() || !node_.computed[output]) return nullptr;
+        const auto before = std::count(node_.computed.begin(), node_.computed.begin() + int64_t(output), true);
+        return &shapes_[SHAPE_WORDS * size_t(before)];
+    }
+    /* Gives outputs the shapes that the kernel says. Throws Refusal where it says none, or one without room. */
+    void take_shapes() {
+        for (size_t g = 0; g < node_.output_groups.size(); g++) {
+            const uint64_t *words = words_of(g);
+            if (!words) continue;
+            gert::Tensor &out = node_.outputs[node_.output_groups[g].first];
+            const uint64_t most = uint64_t(out.GetShapeSize());
+            const std::string name = g < parts_.n_outputs ? parts_.output_names[g] : "an output";
+            if (!is_shape(words)) throw Refusal{"the kernel says no shape of " + name};
+            if (elements_of(words, most) > most)
+                throw Refusal{"the kernel says a shape of " + name + " of more than the " + std::to_string(most) +
+                              " elements that there is room for"};
+            gert::Shape shape;
+            for (uint64_t d = 1; d <= rank_of(words); d++) shape.AppendDim(int64_t(words[d]));
+            *out.asc_shape() = gert::StorageShape(shape);
         }
     }
     void *pointer(const std::vector<Node::Group> &groups, std::vector<gert::Tensor> &tensors, size_t i) {
@@ -163,6 +195,7 @@ class Call {
     std::vector<Buffer> buffers_;
     std::deque<std::string> names_;
     std::deque<std::vector<uint64_t>> lists_;
+    std::vector<uint64_t> shapes_; /* SHAPE_WORDS of each output whose shape the kernel says */
 };
 
 }  // namespace asc_host

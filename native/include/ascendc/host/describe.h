@@ -49,13 +49,13 @@ class Json {
     bool first_ = true;
 };
 
-inline void describe_tensor(Json &json, const ops::OpParamDef &spec) {
+inline void describe_tensor(Json &json, const ops::OpParamDef &spec, bool computed) {
     json.open('{');
     json.text(spec.name, "name");
     json.raw(std::to_string(int(spec.occurrence)), "occurrence");
     json.raw(spec.free_types ? "true" : "false", "free_types");
     json.raw(spec.value_depends ? "true" : "false", "value_depends");
-    json.raw(spec.shape_computed ? "true" : "false", "shape_computed");
+    json.raw(computed ? "true" : "false", "shape_computed");
     json.text(spec.followed, "follows");
     json.open('[', "types");
     for (ge::DataType type : spec.types) json.raw(std::to_string(int(type)));
@@ -67,17 +67,21 @@ inline void describe_tensor(Json &json, const ops::OpParamDef &spec) {
 }
 
 template <typename List>
-inline void describe_tensors(Json &json, const List &specs, const char *key) {
+inline void describe_tensors(Json &json, const List &specs, const char *key, const std::vector<size_t> &computed = {}) {
     json.open('[', key);
-    for (const ops::OpParamDef &spec : specs) describe_tensor(json, spec);
+    for (size_t i = 0; i < specs.size(); i++)
+        describe_tensor(json, specs[i], specs[i].shape_computed || std::count(computed.begin(), computed.end(), i) > 0);
     json.close(']');
 }
 
 inline void describe_operator(Json &json, const ops::OpDef &op) {
     json.open('{');
     json.text(op.name, "op");
+    const auto &impls = gert::asc_implementations();
+    const auto impl = impls.find(op.name);
+    const std::vector<size_t> computed = impl != impls.end() ? impl->second.computed : std::vector<size_t>();
     describe_tensors(json, op.inputs, "inputs");
-    describe_tensors(json, op.outputs, "outputs");
+    describe_tensors(json, op.outputs, "outputs", computed);
     json.open('[', "attributes");
     for (const ops::OpAttrDef &a : op.attributes) {
         json.open('{');
@@ -93,15 +97,13 @@ inline void describe_operator(Json &json, const ops::OpDef &op) {
         json.open('{');
         json.text(chip, "chip");
         describe_tensors(json, config.inputs, "inputs");
-        describe_tensors(json, config.outputs, "outputs");
+        describe_tensors(json, config.outputs, "outputs", computed);
         json.open('{', "extended");
         for (const auto &[key, value] : config.extended) json.text(value, key.c_str());
         json.close('}');
         json.close('}');
     }
     json.close(']');
-    const auto &impls = gert::asc_implementations();
-    const auto impl = impls.find(op.name);
     const bool shapes = op.infer_shape || (impl != impls.end() && impl->second.infer_shape);
     const bool tiles = op.core.tiling || (impl != impls.end() && impl->second.tiling);
     json.raw(shapes ? "true" : "false", "infers_shapes");

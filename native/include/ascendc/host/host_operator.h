@@ -37,6 +37,7 @@ class HostOperator {
         const auto found = all.find(definition->name);
         if (found != all.end()) impl_ = found->second;
         if (definition->infer_shape) impl_.infer_shape = definition->infer_shape;
+        if (definition->infer_range) impl_.infer_range = definition->infer_range;
         if (definition->infer_type) impl_.infer_type = definition->infer_type;
         if (definition->core.tiling) impl_.tiling = definition->core.tiling;
         if (definition->core.parse) {
@@ -46,6 +47,16 @@ class HostOperator {
     }
     const ops::OpDef &definition() const { return *definition_; }
     bool infers_shapes() const { return impl_.infer_shape != nullptr; }
+    /* Whether the kernel says the shape of an output. */
+    bool computes_shape(size_t output) const {
+        const bool known = output < definition_->outputs.size() && definition_->outputs[output].shape_computed;
+        return known || std::count(impl_.computed.begin(), impl_.computed.end(), output) > 0;
+    }
+    /* Which outputs of a call may come out smaller than they are. */
+    void mark_computed(Node &node) const {
+        node.computed.clear();
+        for (size_t g = 0; g < node.output_groups.size(); g++) node.computed.push_back(computes_shape(g));
+    }
 
     /* The outputs' shapes and types of a call whose inputs are there. Throws Refusal. */
     void infer(Node &node, const std::vector<OutputRule> &rules) const {
@@ -59,6 +70,7 @@ class HostOperator {
             if (impl_.infer_type(&context) != ge::GRAPH_SUCCESS)
                 throw Refusal{"InferDataType refuses these types of " + text_of_shapes(node)};
         }
+        if (computes_any(node)) set_largest(node, rules);
         for (size_t i = 0; i < node.outputs.size(); i++) complete(node, i, i < rules.size() ? rules[i] : OutputRule());
     }
 
@@ -133,12 +145,42 @@ class HostOperator {
             std::memcpy(to + at, &bits, std::min(bytes, out.GetSize() - at));
     }
 
+    bool computes_any(const Node &node) const {
+        for (size_t i = 0; i < node.outputs.size(); i++)
+            if (computes_shape(i)) return true;
+        return false;
+    }
+
+    /* The room for outputs whose shapes the kernel says. */
+    void set_largest(Node &node, const std::vector<OutputRule> &rules) const {
+        gert::InferShapeRangeContext ranges(&node);
+        if (impl_.infer_range && impl_.infer_range(&ranges) != ge::GRAPH_SUCCESS)
+            throw Refusal{"InferShapeRange refuses these shapes: " + text_of_shapes(node)};
+        for (size_t i = 0; i < node.outputs.size(); i++)
+            if (computes_shape(i))
+                set_largest(node, i, i < rules.size() ? rules[i] : OutputRule(),
+                            impl_.infer_range ? ranges.GetOutputShapeRange(i)->GetMax() : nullptr);
+    }
+
+    /* The larger of what the call gives an output and of the end of its range. */
+    void set_largest(Node &node, size_t i, const OutputRule &rule, const gert::Shape *most) const {
+        gert::Shape &shape = node.outputs[i].asc_shape()->MutableOriginShape(), given;
+        for (int64_t d : rule.dims) given.AppendDim(d);
+        if (most) shape = *most;
+        bool known = most || impl_.infer_shape;
+        for (size_t d = 0; d < shape.GetDimNum(); d++) known &= shape.GetDim(d) >= 0;
+        if (rule.given && (!known || given.GetShapeSize() > shape.GetShapeSize())) shape = given;
+        if (!known && !rule.given)
+            throw Refusal{"the kernel says the shape of " + definition_->outputs[i].name +
+                          ", and no InferShapeRange how large it may be (--output_shape gives it room)"};
+    }
+
     /* What neither InferShape nor InferDataType said of an output. */
     void complete(Node &node, size_t i, const OutputRule &rule) const {
         gert::Tensor &out = node.outputs[i];
         gert::StorageShape &shape = *out.asc_shape();
         const gert::Tensor *like = rule.like >= 0 ? node.input(size_t(rule.like)) : nullptr;
-        if (!impl_.infer_shape || definition_->outputs.empty()) {
+        if ((!impl_.infer_shape || definition_->outputs.empty()) && !computes_shape(i)) {
             if (like)
                 shape.MutableOriginShape() = like->GetOriginShape();
             else if (rule.given) {

@@ -13,7 +13,8 @@ constexpr uint32_t WORKSPACE_IN_FRONT = 4096;
 /* Numbers of cpu/work.h: cores, then of each kind all, then of each kind most. */
 constexpr size_t WORK_NUMBERS = 11;
 
-enum class Role { INPUT, OUTPUT, BOTH, WORKSPACE, READABLE };
+/* SHAPES: what a kernel says of the shapes of its outputs (output_shapes.h). */
+enum class Role { INPUT, OUTPUT, BOTH, WORKSPACE, READABLE, SHAPES };
 
 /* The name of the buffer that tiling fills. */
 constexpr const char *TILING_DATA = "the tiling data";
@@ -24,6 +25,9 @@ struct Buffer {
     uint8_t *begin;
     uint64_t bytes;
     Role role;
+    const uint64_t *shape =
+        nullptr;          /* of an output that may be smaller: its words among those that the kernel writes */
+    uint32_t element = 0; /* its bytes, of such an output */
 };
 
 struct LaunchRequest {

@@ -11,6 +11,7 @@
 
 #include "../cpu/kernel.h"
 #include "kernel.h"
+#include "output_shapes.h"
 #include "signals.h"
 
 /* Of libascendcl, where a program has it: a launch in the trace that msprof reads. */
@@ -36,7 +37,7 @@ class Launch {
     /* Of the workspace the front is the libraries'. A kernel may use it, as it is memory like any other, but for
      * generated ones, which have no reason to. */
     void add(const Buffer &b) const {
-        const bool written = b.role == Role::OUTPUT || b.role == Role::WORKSPACE;
+        const bool written = b.role == Role::OUTPUT || b.role == Role::WORKSPACE || b.role == Role::SHAPES;
         const bool in_front = request_.strict && b.role == Role::WORKSPACE && b.bytes > WORKSPACE_IN_FRONT;
         const uint64_t skipped = in_front ? WORKSPACE_IN_FRONT : 0;
         asc_cpu::add_global(b.begin + skipped, b.bytes - skipped, b.name, written || b.role == Role::BOTH, written);
@@ -49,6 +50,14 @@ class Launch {
     }
     /* A tail that no block wrote. Of threads that write what is there nothing is seen. */
     void check_outputs() const;
+    /* The shapes that the kernel says of outputs: whole, and no larger than these. */
+    void check_shapes(const asc_cpu::Global &words) const;
+    static bool has_room(const Buffer &b) { return elements_of(b.shape, b.bytes / b.element) <= b.bytes / b.element; }
+    /* The bytes of an output that must be written: those of the shape that the kernel says, if it is one. */
+    static uint64_t needed(const Buffer &b) {
+        if (!b.shape) return b.bytes;
+        return is_shape(b.shape) && has_room(b) ? elements_of(b.shape, b.bytes / b.element) * b.element : 0;
+    }
     /* At the line that writes the others, if there is one. */
     static void tell_unwritten(const asc_cpu::Global &g, uint64_t at);
     void tell(const asc_cpu::Fault &fault) const;
@@ -84,13 +93,37 @@ ASC_RUNTIME void Launch::run(asc_cpu::ActionRef body) {
 ASC_RUNTIME void Launch::check_outputs() const {
     for (size_t i = 0; i < request_.n_buffers; i++) {
         const asc_cpu::Global &g = asc_cpu::globals()[i];
-        const uint64_t at = request_.buffers[i].role == Role::OUTPUT ? asc_cpu::first_unwritten(g) : g.bytes;
-        if (at < g.bytes && g.has_threads())
+        const Buffer &b = request_.buffers[i];
+        if (b.role == Role::SHAPES) check_shapes(g);
+        const uint64_t at = b.role == Role::OUTPUT ? asc_cpu::first_unwritten(g) : g.bytes;
+        if (at >= std::min(g.bytes, needed(b))) continue;
+        if (g.has_threads())
             asc_cpu::advise("AdviceWrite", "see whether a thread writes it",
                             "tensor %s: byte %llu is what it was before the first SIMT threads", g.name,
                             (unsigned long long)at);
-        else if (at < g.bytes)
+        else
             tell_unwritten(g, at);
+    }
+}
+
+ASC_RUNTIME void Launch::check_shapes(const asc_cpu::Global &g) const {
+    const auto *words = reinterpret_cast<const uint64_t *>(g.begin);
+    for (uint64_t slot = 0; slot < g.bytes / 8; slot += SHAPE_WORDS) {
+        const uint64_t rank = rank_of(words + slot);
+        for (uint64_t d = 0; d <= (rank < SHAPE_WORDS ? rank : 0); d++)
+            if (!g.wrote((slot + d) * 8)) return tell_unwritten(g, (slot + d) * 8);
+        asc_cpu::place() = {g.writer, -1};
+        if (rank >= SHAPE_WORDS)
+            asc_cpu::report("ErrorParam", "write the number of dims, 8 at most, then the dims", g.name, int64_t(slot),
+                            "tensor %s: an output of %llu dims", g.name, (unsigned long long)rank);
+        for (size_t i = 0; i < request_.n_buffers && rank < SHAPE_WORDS; i++) {
+            const Buffer &b = request_.buffers[i];
+            if (b.shape == words + slot && !has_room(b))
+                asc_cpu::report("ErrorWrite2", "say the shape of what was written", b.name, -1,
+                                "tensor %s: its shape has more elements than the %llu that there is room for", b.name,
+                                (unsigned long long)(b.bytes / b.element));
+        }
+        asc_cpu::place() = {};
     }
 }
 

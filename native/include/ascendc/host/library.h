@@ -67,11 +67,15 @@ class Library {
             place_outputs(node, *call);
             const uint64_t bytes = decide(node);
             if (host) host->fill_outputs(node);
+            if (host) host->mark_computed(node);
             const bool given = call->workspace && call->workspace_bytes >= bytes;
             std::vector<uint8_t> room(given ? 0 : bytes);
             uint8_t *workspace = given ? static_cast<uint8_t *>(call->workspace) : room.data();
             const Findings found = Call(parts, node).run(workspace, bytes, values);
             if (found.failed) throw Refusal{found.lines.empty() ? "the kernel fails" : found.lines[0]};
+            for (uint32_t i = 0; i < call->n_out; i++)
+                if (i < node.computed.size() && node.computed[i])
+                    resize(call->out[i], node.outputs[i].GetOriginShape());
         });
     }
 
@@ -149,6 +153,14 @@ class Library {
         for (int d = 0; d < t.rank; d++) shape.AppendDim(t.dims[d]);
         return gert::Tensor(gert::StorageShape(shape), gert::CompileTimeTensorDesc(ge_type(t.dtype), ge::FORMAT_ND),
                             t.data);
+    }
+    static void resize(asc_tensor &t, const gert::Shape &shape) {
+        t.rank = decltype(t.rank)(shape.GetDimNum());
+        int64_t step = 1;
+        for (size_t d = shape.GetDimNum(); d-- > 0; step *= std::max<int64_t>(shape.GetDim(d), 1)) {
+            t.dims[d] = shape.GetDim(d);
+            t.strides[d] = step;
+        }
     }
     void place_outputs(Node &node, const asc_custom_call &call) const {
         for (uint32_t i = 0; i < call.n_out; i++) node.outputs[i] = tensor(call.out[i]);

@@ -11,7 +11,7 @@ namespace asc_host {
 
 /* What a kernel's argument is. */
 struct ArgumentSpec {
-    enum Kind { INPUT, OUTPUT, WORKSPACE, TILING, VALUE };
+    enum Kind { INPUT, OUTPUT, SHAPES, WORKSPACE, TILING, VALUE };
     Kind kind;
     size_t index;
 };

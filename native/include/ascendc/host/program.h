@@ -233,6 +233,7 @@ inline int answer(const Parts &parts, ops::OpDef *definition) {
             const ExplainedSignals explained(nullptr);
             host->tile(node);
             host->fill_outputs(node);
+            host->mark_computed(node);
             request.workspace = node.workspaces.empty() ? 0 : node.workspaces[0];
         }
         std::vector<uint8_t> workspace(request.workspace, 0xA5);

@@ -226,6 +226,7 @@ class OpMC2Def {
 using TilingFunction = ge::graphStatus (*)(gert::TilingContext *);
 using ParseFunction = ge::graphStatus (*)(gert::TilingParseContext *);
 using ShapeFunction = ge::graphStatus (*)(gert::InferShapeContext *);
+using RangeFunction = ge::graphStatus (*)(gert::InferShapeRangeContext *);
 using TypeFunction = ge::graphStatus (*)(gert::InferDataTypeContext *);
 
 class OpAICoreDef {
@@ -274,10 +275,7 @@ class OpDef {
     }
     OpDef &SetInferShape(ShapeFunction f) { return infer_shape = f, *this; }
     OpDef &SetInferDataType(TypeFunction f) { return infer_type = f, *this; }
-    template <typename F>
-    OpDef &SetInferShapeRange(F) {
-        return *this;
-    }
+    OpDef &SetInferShapeRange(RangeFunction f) { return infer_range = f, *this; }
     OpDef &EnableFallBack() { return *this; }
     template <typename K>
     OpDef &FormatMatchMode(K) {
@@ -290,6 +288,7 @@ class OpDef {
     std::deque<OpParamDef> inputs, outputs;
     std::deque<OpAttrDef> attributes;
     ShapeFunction infer_shape = nullptr;
+    RangeFunction infer_range = nullptr;
     TypeFunction infer_type = nullptr;
     OpAICoreDef core;
     OpMC2Def communication;

@@ -19,8 +19,10 @@ struct OpImpl {
     ops::ParseFunction parse = nullptr;
     std::shared_ptr<void> (*compile_info)() = nullptr;
     ops::ShapeFunction infer_shape = nullptr;
+    ops::RangeFunction infer_range = nullptr;
     ops::TypeFunction infer_type = nullptr;
     std::vector<size_t> read_inputs; /* whose values the host reads */
+    std::vector<size_t> computed;    /* outputs whose shapes the kernel says */
 };
 
 inline std::map<std::string, OpImpl> &asc_implementations() {
@@ -41,8 +43,9 @@ class OpImplRegisterV2 {
     }
     OpImplRegisterV2 &InferShape(ops::ShapeFunction f) { return impl_->infer_shape = f, *this; }
     OpImplRegisterV2 &InferDataType(ops::TypeFunction f) { return impl_->infer_type = f, *this; }
-    template <typename F>
-    OpImplRegisterV2 &InferShapeRange(F) {
+    OpImplRegisterV2 &InferShapeRange(ops::RangeFunction f) { return impl_->infer_range = f, *this; }
+    OpImplRegisterV2 &OutputShapeDependOnCompute(std::initializer_list<int32_t> outputs) {
+        impl_->computed.assign(outputs.begin(), outputs.end());
         return *this;
     }
     OpImplRegisterV2 &InputsDataDependency(std::initializer_list<int32_t> inputs) {

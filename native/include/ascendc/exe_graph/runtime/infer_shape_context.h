@@ -60,19 +60,33 @@ class Range {
     T *least_ = nullptr, *most_ = nullptr;
 };
 
-/* Of shapes as they are: both ends of a range are the shape. */
+/* Both ends of an input's range are its shape. Those of an output's begin as the shape that is known of it. */
 class InferShapeRangeContext : public InferShapeContext {
    public:
-    using InferShapeContext::InferShapeContext;
-    const Range<Shape> *GetInputShapeRange(size_t i) const { return kept(const_cast<Shape *>(GetInputShape(i))); }
-    Range<Shape> *GetOutputShapeRange(size_t i) { return kept(GetOutputShape(i)); }
+    explicit InferShapeRangeContext(asc_host::Node *node) : InferShapeContext(node) {
+        for (size_t i = 0; i < node->outputs.size(); i++) {
+            ends_.push_back(*GetOutputShape(i));
+            ends_.push_back(*GetOutputShape(i));
+            outputs_.push_back(Range<Shape>(&ends_[2 * i], &ends_[2 * i + 1]));
+        }
+    }
+    const Range<Shape> *GetInputShapeRange(size_t i) const { return of(GetInputShape(i)); }
+    const Range<Shape> *GetOptionalInputShapeRange(size_t place) const { return of(GetOptionalInputShape(place)); }
+    const Range<Shape> *GetRequiredInputShapeRange(size_t place) const { return of(GetRequiredInputShape(place)); }
+    const Range<Shape> *GetDynamicInputShapeRange(size_t place, size_t i) const {
+        return of(GetDynamicInputShape(place, i));
+    }
+    Range<Shape> *GetOutputShapeRange(size_t i) { return i < outputs_.size() ? &outputs_[i] : nullptr; }
 
    private:
-    Range<Shape> *kept(Shape *shape) const {
-        ranges_.push_back(Range<Shape>(shape, shape));
-        return &ranges_.back();
+    const Range<Shape> *of(const Shape *shape) const {
+        if (!shape) return nullptr;
+        inputs_.push_back(Range<Shape>(const_cast<Shape *>(shape), const_cast<Shape *>(shape)));
+        return &inputs_.back();
     }
-    mutable std::deque<Range<Shape>> ranges_;
+    std::deque<Shape> ends_;
+    std::deque<Range<Shape>> outputs_;
+    mutable std::deque<Range<Shape>> inputs_;
 };
 
 }  // namespace gert

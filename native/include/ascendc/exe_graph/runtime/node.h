@@ -47,6 +47,8 @@ struct Node {
     const fe::PlatFormInfos *chip = nullptr;
     const void *compile_info = nullptr;
     bool deterministic = false;
+    std::vector<bool>
+        computed;             /* of output_groups: whether the kernel says its shape, and the one here is the largest */
     std::vector<bool> filled; /* of output_groups: whether the host has given it a value before the launch */
 
     /* What tiling decides. */
