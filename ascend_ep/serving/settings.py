@@ -12,7 +12,7 @@ from .memory_limit import body_bytes
 #: Bytes that a byte of JSON, or of a message, becomes as objects at most: many small parameters.
 EXPANSION = 16
 #: Bytes that are always taken.
-_SHORT = 64 << 10
+_SHORT = 1 << 20
 
 
 @dataclass(frozen=True)
