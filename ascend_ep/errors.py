@@ -449,7 +449,7 @@ MAX_ARGUMENT = 1000
 
 
 #: What a terminal would obey instead of show: controls, ends of lines, and what turns the direction of text.
-_CONTROLS = (
+CONTROLS = (
     *range(0x20),
     *range(0x7F, 0xA0),
     0x61C,
@@ -458,14 +458,24 @@ _CONTROLS = (
     *range(0x2028, 0x202F),
     *range(0x2066, 0x206A),
 )
-_BY_NUMBER = {c: f"\\x{c:02x}" if c < 0x100 else f"\\u{c:04x}" for c in _CONTROLS}
+_BY_NUMBER = {c: f"\\x{c:02x}" if c < 0x100 else f"\\u{c:04x}" for c in CONTROLS}
 _IN_A_LINE = _BY_NUMBER | {ord("\n"): "\\n", ord("\t"): "\\t"}
 _IN_LINES = {c: text for c, text in _BY_NUMBER.items() if chr(c) not in "\n\t"}
 
 
+def in_a_line(text: str) -> str:
+    """`text` with what a terminal would obey shown by number, ends of lines included."""
+    return text.translate(_IN_A_LINE)
+
+
+def in_lines(text: str) -> str:
+    """The same with ends of lines and tabs as they are."""
+    return text.translate(_IN_LINES)
+
+
 def _shown(argument: object) -> str:
     """One argument, in one line."""
-    text = str(argument).translate(_IN_A_LINE)
+    text = in_a_line(str(argument))
     return text if len(text) <= MAX_ARGUMENT else text[:MAX_ARGUMENT] + "..."
 
 
@@ -518,10 +528,10 @@ class AscendError(Exception):
         self.code = code
         taken = entry.template.count("%s")
         self.text = _ended_once(entry.template % tuple(map(_shown, args[:taken])))
-        self.where = where.translate(_IN_A_LINE)
-        self.fix = entry.fix if fix is None else fix
+        self.where = in_a_line(where)
+        self.fix = entry.fix if fix is None else in_a_line(fix)
         self.nodes = tuple(nodes)
-        self.details = (*map(_shown, args[taken:]), *(d.translate(_IN_LINES) for d in details))
+        self.details = (*map(_shown, args[taken:]), *(in_lines(d) for d in details))
         super().__init__(str(self))
 
     def __str__(self) -> str:

@@ -18,6 +18,7 @@ from ascend_ep import atomic_file, interrupt
 from ascend_ep.cli import om_quantize, om_reduce
 from ascend_ep.cli.atc_files import check_target, existing
 from ascend_ep.cli.command import Parser, command, seed
+from ascend_ep.cli.names_of_others import beyond_ascii, text_of
 from ascend_ep.cli.om_inputs import dims_of_shapes, input_arrays
 from ascend_ep.cli.om_inspect import bundle_text, describe
 from ascend_ep.errors import AscendError
@@ -43,7 +44,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(json.dumps({"ok": False, "code": error.code, "where": error.where, "error": error.text}))
         print(error, file=sys.stderr)
         return 1
-    print(json.dumps({"ok": ok, **found}, indent=2, ensure_ascii=False) if given.json else text)
+    if given.json:
+        print(beyond_ascii(json.dumps({"ok": ok, **found}, indent=2, ensure_ascii=False)))
+    else:
+        print(text_of(found, text))
     return 0 if ok else 1
 
 

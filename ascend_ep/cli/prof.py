@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from ascend_ep.cli.command import Parser, command
+from ascend_ep.cli.names_of_others import beyond_ascii
 from ascend_ep.cli.prof_advise import add_advise
 from ascend_ep.cli.prof_collect import collect, model_rates
 from ascend_ep.cli.prof_dash import add_profdash
@@ -109,7 +110,8 @@ def analyze(given: argparse.Namespace) -> int:
 
     profile = open_profile(given.folder)
     rates = model_rates(given.model_time, given.soc_version)
-    print(tables.as_json(profile, rates) if given.json else tables.text(profile, sys.stdout.isatty(), rates))
+    text = tables.as_json(profile, rates) if given.json else tables.text(profile, sys.stdout.isatty(), rates)
+    print(beyond_ascii(text))
     return 0
 
 

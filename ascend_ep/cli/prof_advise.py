@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ascend_ep import atomic_file, regular_file
 from ascend_ep.cli.atc_files import check_target
 from ascend_ep.cli.command import positive, refuse_unused, seconds
-from ascend_ep.errors import AscendError
+from ascend_ep.errors import AscendError, in_lines
 
 if TYPE_CHECKING:
     import onnx
@@ -91,7 +91,7 @@ def advise(given: argparse.Namespace) -> int:
     if given.json:
         print(json.dumps([_as_json(o) for o in outcomes], indent=2))
         return 0
-    text = _text(source.name, outcomes, limits, given.clock)
+    text = in_lines(_text(source.name, outcomes, limits, given.clock))
     print(text)
     if llm is not None:
         _print_words(llm, text)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ascend_ep.cli.names_of_others import beyond_ascii
 from ascend_ep.errors import AscendError
 
 if TYPE_CHECKING:
@@ -70,5 +71,5 @@ def collect(
         folder = profile.folder.resolve()
         print(f"[INFO] Process profiling data complete. Data is saved in {folder}")
     if not quiet:
-        print(tables.text(profile, sys.stdout.isatty(), rates))
+        print(beyond_ascii(tables.text(profile, sys.stdout.isatty(), rates)))
     return made.status

@@ -132,7 +132,13 @@ FLAGS: tuple[Flag, ...] = (
         "of them, one client's",
     ),
     Flag(_LIMITS, "max-header-bytes", "bytes", "limits.header", "the largest header of a request"),
-    Flag(_LIMITS, "max-body-memory", "bytes", "limits.bodies", "bodies that are received or wait, in all"),
+    Flag(
+        _LIMITS,
+        "max-body-memory",
+        "bytes",
+        "limits.bodies",
+        "bodies that are received or wait, in all (a quarter of the memory there is, at most 1 GiB)",
+    ),
     Flag(_LIMITS, "max-tensors", "int", "limits.tensors", "tensors in one request"),
     Flag(_LIMITS, "header-timeout-secs", "seconds", "limits.header_seconds", "for a header to be complete"),
     Flag(

@@ -33,10 +33,12 @@ def open_cache(given: Path | None = None) -> Path:
     folder = given or cache_path()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        info = folder.stat()
+        info, link = folder.stat(), folder.lstat()
     except OSError as error:
         raise AscendError("E40002", f"can't make the cache [{folder}]: {error.strerror}") from error
-    if info.st_uid != os.geteuid() or info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    # Who owns a link may have it lead elsewhere after this.
+    owners = {info.st_uid, link.st_uid}
+    if owners != {os.geteuid()} or info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise AscendError(
             "E40002", f"the cache [{folder}] must belong to this user, and nobody else may write it"
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import stat
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,7 +18,9 @@ from ascend_ep import atomic_file, regular_file
 from ascend_ep.errors import AscendError
 from ascend_ep.runtime.cache_folder import user_folder
 
-_DIGEST = re.compile(r"[0-9A-Fa-f]{64}")
+#: A line as libascend_rt reads it, and the bytes of a store that it reads.
+_LINE = re.compile(rb"[ \t]*sha256[ \t]+([0-9A-Fa-f]{64})(?:[ \t\r]|\Z)")
+_MOST_BYTES = 1 << 20
 
 
 def store_path() -> Path:
@@ -34,13 +37,13 @@ def store_path() -> Path:
 
 
 def trusted() -> set[str]:
-    """The digests in the store, as lower-case hex."""
+    """The digests that libascend_rt finds in the store, as lower-case hex."""
     try:
-        lines = regular_file.read(store_path()).decode(errors="replace").splitlines()
+        content = b"" if problem() else regular_file.read(store_path())
     except (OSError, AscendError):
         return set()
-    fields = (line.split() for line in lines)
-    return {f[1].lower() for f in fields if len(f) >= 2 and f[0] == "sha256" and _DIGEST.fullmatch(f[1])}
+    lines = content.partition(b"\0")[0].split(b"\n")
+    return {found[1].decode().lower() for line in lines if (found := _LINE.match(line))}
 
 
 def problem() -> str:
@@ -53,18 +56,19 @@ def problem() -> str:
         return "it is no regular file"
     if info.st_uid != os.geteuid():
         return "it belongs to another user"
+    if info.st_size > _MOST_BYTES:
+        return f"it has more than {_MOST_BYTES >> 20} MB"
     return "others may write it" if info.st_mode & (stat.S_IWGRP | stat.S_IWOTH) else ""
 
 
 def trust(digests: Iterable[tuple[str, str]]) -> Path:
-    """Adds (hex digest, comment) pairs that aren't there yet. Raises AscendError E40002."""
-    path = store_path()
-    if path.exists() and not path.is_file():
-        raise AscendError("E40002", f"can't write the trust store [{path}]: it is no regular file")
+    """Adds (hex digest, comment) pairs that aren't there yet. Raises AscendError E40002, also where the store
+    wouldn't count with them."""
+    path, wanted = store_path(), list(digests)
+    if wrong := problem():
+        raise AscendError("E40002", f"can't write the trust store [{path}]: {wrong}", fix=_mend(path, wrong))
     known = trusted()
-    fresh = [
-        f"sha256 {digest} {' '.join(comment.split())}\n" for digest, comment in digests if digest not in known
-    ]
+    fresh = [f"sha256 {d} {' '.join(comment.split())}\n" for d, comment in wanted if d not in known]
     if not fresh and path.exists():
         return path
     try:
@@ -72,4 +76,15 @@ def trust(digests: Iterable[tuple[str, str]]) -> Path:
         atomic_file.append(path, "".join(fresh), 0o600)
     except OSError as error:
         raise AscendError("E40002", f"can't write the trust store [{path}]: {error.strerror}") from error
+    if {digest for digest, _ in wanted} - trusted():
+        wrong = problem() or "what is in it keeps its last lines from being read"
+        raise AscendError(
+            "E40002", f"the trust store [{path}] counts for nothing: {wrong}", fix=_mend(path, wrong)
+        )
     return path
+
+
+def _mend(path: Path, wrong: str) -> str:
+    if wrong.startswith("others"):
+        return f"Look at what is in it, then: chmod go-w {shlex.quote(str(path))}"
+    return "Remove it, and trust again what you still do."

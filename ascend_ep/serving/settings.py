@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from ascend_ep.errors import AscendError
+
+from .memory_limit import body_bytes
+
+#: Bytes that a byte of JSON, or of a message, becomes as objects at most: many small parameters.
+EXPANSION = 16
+#: Bytes that are always taken.
+_SHORT = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -18,11 +27,22 @@ class Limits:
     rpcs: int = 1024
     rpcs_of_connection: int = 256
     #: bytes of bodies being received or waiting, over all connections
-    bodies: int = 1 << 30
+    bodies: int = field(default_factory=body_bytes)
     #: seconds for a whole header; for a body, with 64 KB a second on top; for the next request
     header_seconds: float = 10.0
     body_seconds: float = 30.0
     idle_seconds: float = 75.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "body", min(self.body, self.bodies))
+
+    def check_text(self, size: int) -> None:
+        """Raises AscendError E50001 where what is made of so many bytes of JSON, or of a message, would take
+        more memory than bodies may."""
+        most = max(self.bodies // EXPANSION, _SHORT)
+        if size > most:
+            reason = f"{size} bytes beside binary tensors are more than the {most} that there is memory for"
+            raise AscendError("E50001", reason, fix="Send tensors in binary, or raise --max-body-memory.")
 
 
 @dataclass(frozen=True)

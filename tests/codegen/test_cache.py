@@ -16,6 +16,7 @@ from ascend_ep.codegen.cache import FRESH, OLD, limit, locked, note_use, prune
 from ascend_ep.codegen.compiled_library import compile_library
 from ascend_ep.errors import AscendError
 from ascend_ep.opdef.expression import Apply, Constant, Input, Program
+from ascend_ep.runtime.cache_folder import open_cache
 
 HOUR = 3600.0
 
@@ -159,3 +160,15 @@ def test_a_wrong_limit_is_an_error(monkeypatch: pytest.MonkeyPatch, text: str) -
     with pytest.raises(AscendError, match="ASCEND_EP_CACHE_LIMIT") as caught:
         limit()
     assert caught.value.code == "E10001"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives files away")
+def test_a_link_of_another_user_is_no_cache(tmp_path: Path) -> None:
+    """It leads to a folder of this user's now, and to one of its owner's once that was looked at."""
+    own, link = tmp_path / "own", tmp_path / "link"
+    own.mkdir(mode=0o700)
+    link.symlink_to(own)
+    assert open_cache(link) == link
+    os.lchown(link, 65534, 65534)
+    with pytest.raises(AscendError, match="must belong to this user"):
+        open_cache(link)

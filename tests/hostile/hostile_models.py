@@ -65,6 +65,26 @@ def add(weight: TensorProto) -> onnx.ModelProto:
     return helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
 
 
+def sparse(dims: list[int], index: int, place: str) -> Make:
+    """A sparse tensor of one element, as an initializer or the value of a Constant."""
+
+    def make(folder: Path) -> Path:
+        values = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[1], float_data=[1.0])
+        indices = TensorProto(name="i", data_type=TensorProto.INT64, dims=[1], int64_data=[index])
+        tensor = onnx.SparseTensorProto(values=values, indices=indices, dims=dims)
+        model = add(TensorProto())
+        del model.graph.initializer[:]
+        if place == "initializer":
+            model.graph.sparse_initializer.append(tensor)
+        else:
+            made = helper.make_attribute("sparse_value", tensor)
+            node = onnx.NodeProto(op_type="Constant", output=["w"], attribute=[made])
+            model.graph.node.insert(0, node)
+        return save(folder, model)
+
+    return make
+
+
 def nested_graphs(folder: Path) -> Path:
     """Branches in branches, 20 deep."""
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [3])
@@ -221,6 +241,10 @@ MODELS: dict[str, tuple[tuple[str, ...], Make]] = {
     "a terabyte without data": (("E10041",), initializer([2**38])),
     "negative dim": (("E10041",), initializer([-3], raw=bytes(12))),
     "less data than dims": (("E10041",), initializer([1000], raw=bytes(12))),
+    "a sparse weight of 2^40 elements": (("E10041",), sparse([2**20, 2**20], 5, "initializer")),
+    "a sparse constant of 2^40 elements": (("E10041",), sparse([2**20, 2**20], 5, "constant")),
+    "a sparse weight beyond its dims": (("E10041",), sparse([3], 2**40, "initializer")),
+    "a sparse constant before its dims": (("E10041",), sparse([3], -1, "constant")),
     "a type that is none": (("E10041",), initializer([3], 99, bytes(12))),
     "a filled tensor of 2^62": (
         ("E19014",),

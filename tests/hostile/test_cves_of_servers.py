@@ -1,4 +1,5 @@
-"""What broke Triton, Ollama, TorchServe and llama.cpp's server, tried on ours: each test is named by its CVE.
+"""What broke Triton, Ollama, TorchServe, vLLM, TensorFlow Serving and llama.cpp's server, tried on ours: each
+test is named by its CVE.
 
 tests/serving has the classes in full: malformed HTTP, floods of HTTP/2, tokens, repositories.
 """
@@ -9,8 +10,10 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
+from held_jobs import until
 from raw_http import GOOD, IMPATIENT, Raw, chunk, chunked
 from running import Running
 from served_models import put, rows
@@ -181,3 +184,57 @@ def test_log_and_header_injection(server: Running, text: str, caplog: pytest.Log
 def test_cve_2022_1941_deep_json(server: Running) -> None:
     for deep in (b"[" * 300_000, b'{"a":' * 100_000, b'{"inputs":' + b"[{" * 100_000):
         refused(server, deep)
+
+
+@pytest.mark.parametrize("depth", [30, 1000, 100_000])
+def test_cve_2025_0649_deep_data(server: Running, depth: int) -> None:
+    """TensorFlow Serving wrote the JSON of a tensor by a function that called itself."""
+    nested = b"[" * depth + b"0.5" + b"]" * depth
+    body = b'{"inputs":[{"name":"x","shape":[1,8],"datatype":"FP32","data":%s}]}' % nested
+    refused(server, body)
+    refused(server, b'{"inputs":[],"parameters":{"a":%s}}' % nested)
+
+
+@pytest.mark.parametrize("names", ["other", "y", "y and other"])
+@pytest.mark.parametrize("count", [65, 5_000, 20_000])
+def test_cve_2026_24146_outputs_by_the_thousand(server: Running, count: int, names: str) -> None:
+    """Also CVE-2025-23331: memory for as many as a request names."""
+    outputs = [
+        {"name": "y" if names == "y" or (i % 2 and names != "other") else f"o{i}"} for i in range(count)
+    ]
+    refused(server, {"inputs": [TENSOR], "outputs": outputs})
+    refused(server, {"inputs": [TENSOR] * count})
+
+
+@pytest.mark.parametrize("size", [1 << 20, 64 << 20])
+def test_cve_2025_48956_a_header_without_end(server: Running, size: int) -> None:
+    with Raw(server.port) as raw:
+        raw.send(b"GET /v2 HTTP/1.1\r\nHost: x\r\nX: ")
+        for _ in range(size >> 14):
+            raw.send(b"a" * (1 << 14))
+        answer = raw.answer()
+    assert answer is None or answer.status == 431
+    assert server.ask("GET", "/v2/health/live")[0] == 200
+
+
+def test_cve_2026_9540_clients_that_go_away(server: Running) -> None:
+    """vLLM kept what requests held whose clients had gone. Also CVE-2025-23322."""
+    request = (
+        b"POST /v2/models/rows/infer HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(GOOD) + GOOD
+    )
+    for cut in (1, 40, len(request) - len(GOOD), len(request) - 1, len(request)):
+        for _ in range(60):
+            with Raw(server.port) as raw:
+                raw.send(request[:cut])
+    until(lambda: server.server.http.budget.held == 0)
+    assert server.ask("POST", "/v2/models/rows/infer", GOOD)[0] == 200
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["rows;id", "$(id)", "`id`", "rows\nid", "rows' OR '1", "__import__('os')", "${jndi:ldap://a}", "%n%s"],
+)
+def test_cve_2025_23316_names_that_are_commands(server: Running, name: str) -> None:
+    quoted = quote(name, safe="")
+    for path in (f"/v2/repository/models/{quoted}/load", f"/v2/models/{quoted}/infer"):
+        assert "uid=" not in refused(server, {"inputs": [TENSOR]}, path)

@@ -22,7 +22,7 @@ def test_no_argument_forges_a_line(name: str) -> None:
     text = HOSTILE[name]
     for code, entry in CODES.items():
         given = [text] * (entry.template.count("%s") + 1)
-        error = AscendError(code, *given, where=text, details=[text])
+        error = AscendError(code, *given, where=text, fix=text, details=[text])
         whole = str(pickle.loads(pickle.dumps(error)))
         first, *others = whole.splitlines()
         assert first.startswith(code)

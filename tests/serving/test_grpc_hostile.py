@@ -20,8 +20,10 @@ from http2_frames import (
     END_STREAM,
     HEADERS,
     PING,
+    PRIORITY,
     RST_STREAM,
     SETTINGS,
+    WINDOW_UPDATE,
     Hostile,
     call,
     frame,
@@ -60,7 +62,7 @@ def resident() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def test_calls_that_are_reset_at_once(server: Running) -> None:
+def test_cve_2023_44487_calls_that_are_reset_at_once(server: Running) -> None:
     with Hostile(server.grpc_port) as client:
         for begin in range(1, 20_001, 400):
             data = b"".join(
@@ -71,13 +73,41 @@ def test_calls_that_are_reset_at_once(server: Running) -> None:
                 break
 
 
-def test_a_head_without_end(server: Running) -> None:
+def test_cve_2024_27316_a_head_without_end(server: Running) -> None:
     with Hostile(server.grpc_port) as client:
         client.send(frame(HEADERS, head(INFER), 0, 1))
         field = b"\x00\x01a\x7f" + b"\x80\x3f" + b"b" * 8191  # a value of 127 + 8064 bytes
         for _ in range(30_000):  # 240 MB, which must not stay
             if not client.send(frame(CONTINUATION, field, 0, 1)):
                 break
+
+
+def sent(stream: int) -> bytes:
+    """The message of a right call, without its end."""
+    message = SENT.SerializeToString()
+    return frame(DATA, b"\0" + len(message).to_bytes(4, "big") + message, 0, stream)
+
+
+#: What a stream's rules forbid, so that the server is the one who resets it.
+BROKEN = {
+    "a window that grows by nothing": lambda stream: frame(WINDOW_UPDATE, bytes(4), 0, stream),
+    "a window beyond 2^31": lambda stream: frame(WINDOW_UPDATE, b"\x7f\xff\xff\xff", 0, stream) * 2,
+    "a priority of 4 bytes": lambda stream: frame(PRIORITY, bytes(4), 0, stream),
+    "a stream before itself": lambda stream: frame(PRIORITY, stream.to_bytes(4, "big") + b"\x01", 0, stream),
+    "data behind the end": lambda stream: frame(DATA, b"", END_STREAM, stream) * 2,
+    "a second head": lambda stream: call(INFER, stream),
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_cve_2025_8671_calls_that_the_server_resets(server: Running, broken: str) -> None:
+    """As rapid resets, which the client has the server send. What was begun for them ends, too."""
+    with Hostile(server.grpc_port) as client:
+        for begin in range(1, 4_001, 200):
+            data = (call(INFER, n) + sent(n) + BROKEN[broken](n) for n in range(begin, begin + 200, 2))
+            if not client.send(b"".join(data)):
+                break
+    until(lambda: server.server.grpc.inference._held == 0)
 
 
 @pytest.mark.parametrize("kind", [PING, SETTINGS])

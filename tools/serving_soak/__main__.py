@@ -18,8 +18,9 @@ def main() -> int:
     add("--workers", type=int, default=Plan.workers)
     add("--seed", type=int, default=Plan.seed)
     add("--reload-seconds", type=float, default=Plan.reload_seconds, help="about so long between two reloads")
+    add("--requests", type=int, default=0, help="so many by another process besides, if --minutes are enough")
     given = command.parse_args()
-    plan = Plan(given.minutes, given.workers, given.seed, given.reload_seconds)
+    plan = Plan(given.minutes, given.workers, given.seed, given.reload_seconds, given.requests)
     with tempfile.TemporaryDirectory(prefix="ascend-soak-") as work:
         outcome = asyncio.run(soak(plan, Path(work)))
     print("\n".join([f"{n:9} {name}" for name, n in sorted(outcome.tally.counts.items())]))

@@ -38,7 +38,7 @@ class GrpcClient:
             except self._grpc.aio.AioRpcError as error:
                 tally.counts[f"{asked.model}, gRPC: {error.code().name}"] += 1
                 if error.code() is not self._grpc.StatusCode.RESOURCE_EXHAUSTED:
-                    tally.wrong(f"{asked.model}, gRPC: {error.code().name} {error.details()}")
+                    tally.late(f"{asked.model}, gRPC: {error.code().name} {error.details()}")
                 continue
             tally.counts[f"{asked.model}, gRPC: OK"] += 1
             if answer.raw_output_contents[0] != asked.y.tobytes():
@@ -57,7 +57,7 @@ class GrpcClient:
         except self._grpc.aio.AioRpcError as error:
             code = error.code().name
             if code not in ("INVALID_ARGUMENT", "NOT_FOUND", "RESOURCE_EXHAUSTED", "UNIMPLEMENTED"):
-                tally.wrong(f"gRPC malformed: {code} {error.details()}")
+                tally.late(f"gRPC malformed: {code} {error.details()}")
         tally.counts[f"gRPC malformed: {code}"] += 1
 
     async def close(self) -> None:

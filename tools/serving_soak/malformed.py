@@ -14,6 +14,25 @@ from .valid import encoded
 
 Client = Callable[[Connection, bytes, random.Random], Awaitable[None]]
 PATH = "/v2/models/mlp/infer"
+#: What makes a tensor wrong.
+WRONG_TENSORS: tuple[dict[str, object], ...] = (
+    {"shape": [2**31, 2**33]},
+    {"shape": [-1, 64]},
+    {"shape": [1, 63]},
+    {"shape": [1] * 100},
+    {"shape": "64"},
+    {"datatype": "FP31"},
+    {"datatype": "INT64"},
+    {"data": [0.5] * 63},
+    {"data": [[0.5] * 32, [0.5] * 31]},
+    {"data": ["a"] * 64},
+    {"data": [1e400] * 64},
+    {"name": "z"},
+    {"name": "x" * 10000},
+    {"parameters": {"binary_data_size": 10**12}},
+    {"parameters": {"binary_data_size": True}},
+    {"parameters": {"shared_memory_region": "/etc/passwd"}},
+)
 
 
 async def random_bytes(connection: Connection, data: bytes, choice: random.Random) -> None:
@@ -52,26 +71,7 @@ async def wrong_header_length(connection: Connection, data: bytes, choice: rando
 
 async def wrong_tensor(connection: Connection, data: bytes, choice: random.Random) -> None:
     tensor: dict[str, object] = {"name": "x", "shape": [1, 64], "datatype": "FP32", "data": [0.5] * 64}
-    tensor |= choice.choice(
-        [
-            {"shape": [2**31, 2**33]},
-            {"shape": [-1, 64]},
-            {"shape": [1, 63]},
-            {"shape": [1] * 100},
-            {"shape": "64"},
-            {"datatype": "FP31"},
-            {"datatype": "INT64"},
-            {"data": [0.5] * 63},
-            {"data": [[0.5] * 32, [0.5] * 31]},
-            {"data": ["a"] * 64},
-            {"data": [1e400] * 64},
-            {"name": "z"},
-            {"name": "x" * 10000},
-            {"parameters": {"binary_data_size": 10**12}},
-            {"parameters": {"binary_data_size": True}},
-            {"parameters": {"shared_memory_region": "/etc/passwd"}},
-        ]
-    )
+    tensor |= choice.choice(WRONG_TENSORS)
     body = {"inputs": [tensor] * choice.choice([1, 1, 2, 1000])}
     await connection.send(post(PATH, json.dumps(body).encode()))
 
@@ -159,6 +159,6 @@ async def misbehave(port: int, questions: list[Asked], choice: random.Random, ta
     except Gone:
         tally.counts[f"{name}: left"] += 1
         if client is slow_sender:
-            tally.wrong("a slow sender got no answer")
+            tally.late("a slow sender got no answer")
     except TimeoutError:
-        tally.wrong(f"{name}: neither answered nor left")
+        tally.late(f"{name}: neither answered nor left")

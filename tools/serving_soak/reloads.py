@@ -30,7 +30,7 @@ async def reload_models(port: int, root: Path, choice: random.Random, every: flo
                 await connection.send(post(f"/v2/repository/models/{model}/load", b"{}"))
                 answer = await connection.answer()
         except (Gone, TimeoutError) as error:
-            tally.wrong(f"load of {model}: {error!r}")
+            tally.late(f"load of {model}: {error!r}")
             continue
         tally.counts[f"load: {answer.status}"] += 1
         if answer.status != 200:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import random
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from .reloads import can_reload, reload_models
 from .server import Server
 from .tally import ENOUGH, Tally
 from .valid import converse
+from .volume import Volume, exchanges
 from .watch import Watch, open_files
 
 #: Of the workers' turns, what goes wrong on purpose.
@@ -29,12 +31,14 @@ LONG_ENOUGH = 60.0
 
 @dataclass(frozen=True)
 class Plan:
-    """minutes of traffic by so many workers; reload_seconds: about so long between two reloads."""
+    """minutes of traffic by so many workers; reload_seconds: about so long between two reloads; requests: so
+    many by another process besides, with which the traffic ends, if the minutes don't before."""
 
     minutes: float = 30.0
     workers: int = 8
     seed: int = 0
     reload_seconds: float = 5.0
+    requests: int = 0
 
 
 @dataclass
@@ -62,17 +66,22 @@ async def soak(plan: Plan, work: Path) -> Outcome:
         reloads = await can_reload(port)
         if not reloads:
             notes.append("no repository API: no reloads")
-        await _traffic(server, grpc, asked, plan, WARM, tally)
+        await _traffic(server, grpc, asked, plan, _for(WARM), tally)
+        known = await exchanges(port, asked, tally) if plan.requests else []
         idle = await _idle_files(server)
         watch = Watch(server.process.pid)
         side = [asyncio.create_task(watch.run(max(0.1, plan.minutes * 60 / 600)))]
+        side.append(asyncio.create_task(tally.watch_clock()))
         if reloads:
             choice = random.Random(plan.seed + 1)
             side.append(asyncio.create_task(reload_models(port, root, choice, plan.reload_seconds, tally)))
-        await _traffic(server, grpc, asked, plan, plan.minutes * 60, tally)
-        for task in side:
-            task.cancel()
-        await asyncio.gather(*side, return_exceptions=True)
+        if plan.requests:
+            volume = Volume(port, known, plan.seed, plan.requests, plan.minutes * 60)
+            await _traffic(server, grpc, asked, plan, lambda: volume.more(tally), tally)
+            volume.stop()
+        else:
+            await _traffic(server, grpc, asked, plan, _for(plan.minutes * 60), tally)
+        await _end(side)
         if server.alive:
             _judge(watch, idle, await _idle_files(server), tally, notes)
             if grpc is not None:
@@ -87,15 +96,25 @@ async def soak(plan: Plan, work: Path) -> Outcome:
     return Outcome(tally, notes)
 
 
-async def _traffic(
-    server: Server, grpc: GrpcClient | None, asked: list[Asked], plan: Plan, seconds: float, tally: Tally
-) -> None:
+def _for(seconds: float) -> Callable[[], bool]:
+    """Whether there is more to do."""
     until = time.monotonic() + seconds
+    return lambda: time.monotonic() < until
+
+
+async def _traffic(
+    server: Server,
+    grpc: GrpcClient | None,
+    asked: list[Asked],
+    plan: Plan,
+    more: Callable[[], bool],
+    tally: Tally,
+) -> None:
     port = server.ports["HTTP"]
 
     async def work(number: int) -> None:
-        choice = random.Random(f"{plan.seed} {number} {seconds}")
-        while time.monotonic() < until and server.alive and len(tally.wrongs) < ENOUGH:
+        choice = random.Random(f"{plan.seed} {number}")
+        while more() and server.alive and len(tally.wrongs) < ENOUGH:
             turn = choice.random()
             if turn < MALFORMED:
                 await misbehave(port, asked, choice, tally)
@@ -117,6 +136,15 @@ def _grpc_client(server: Server, notes: list[str]) -> GrpcClient | None:
             return GrpcClient(server.ports[name])
     notes.append("no gRPC: HTTP alone")
     return None
+
+
+async def _end(tasks: list[asyncio.Task[None]]) -> None:
+    """Cancels them; again where Python 3.11 loses that for an answer that comes at the same time."""
+    pending = set(tasks)
+    while pending:
+        for task in pending:
+            task.cancel()
+        _, pending = await asyncio.wait(pending, timeout=1)
 
 
 async def _idle_files(server: Server) -> int:

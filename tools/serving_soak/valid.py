@@ -12,6 +12,7 @@ from .connection import Answer, Connection, Gone, post
 from .models import Asked
 from .tally import Tally
 
+FORMS = ("v2 json", "v2 binary")
 #: JSON of 150,000 numbers is an exception, not the rule.
 LONG_JSON = 0.02
 
@@ -20,16 +21,20 @@ def encoded(asked: Asked, choice: random.Random) -> tuple[str, bytes]:
     """A form, and the bytes of a request in it."""
     json_share = 0.5 if asked.x.nbytes < 4096 else LONG_JSON
     form = "v2 json" if choice.random() < json_share else "v2 binary"
+    return form, encoded_as(form, asked)
+
+
+def encoded_as(form: str, asked: Asked) -> bytes:
     made = request(form, asked.model, asked.x)
     path = made.path.replace("/infer", f"/versions/{asked.version}/infer")
-    return form, post(path, made.body, *(f"{name}: {value}" for name, value in made.headers.items()))
+    return post(path, made.body, *(f"{name}: {value}" for name, value in made.headers.items()))
 
 
 def check(asked: Asked, form: str, answer: Answer, tally: Tally) -> None:
     tally.counts[f"{asked.model}, {form}: {answer.status}"] += 1
     if answer.status != 200:
         if answer.status != 503 or "retry-after" not in answer.headers:
-            tally.wrong(f"{asked.model}, {form}: {answer.status} {answer.body[:200]!r}")
+            tally.late(f"{asked.model}, {form}: {answer.status} {answer.body[:200]!r}")
         return
     got = read(form, answer.headers, answer.body)
     if got.shape != asked.y.shape or got.tobytes() != asked.y.tobytes():
@@ -46,8 +51,8 @@ async def converse(port: int, questions: list[Asked], choice: random.Random, tal
             for asked, (form, _) in zip(several, sent, strict=True):
                 try:
                     answer = await connection.answer()
-                except Gone as gone:
-                    tally.wrong(f"a valid request to {asked.model} isn't answered: {gone}")
+                except (Gone, TimeoutError) as gone:
+                    tally.late(f"a valid request to {asked.model} isn't answered: {gone!r}")
                     return
                 check(asked, form, answer, tally)
                 if answer.closes:

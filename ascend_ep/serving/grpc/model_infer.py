@@ -133,7 +133,7 @@ class Inference:
         """Raises AscendError for a request that is refused at once."""
         if self._held > self._limits.bodies:
             raise AscendError("E50006", f"{self._held} bytes of requests")
-        message, raws = read_request(data)
+        message, raws = read_request(data, self._limits)
         call.id = message.id
         call.parsed = decode(message, raws, self._limits)
         request = call.parsed.request

@@ -12,6 +12,7 @@ from typing import Any
 
 from ascend_ep.errors import AscendError
 from ascend_ep.serving.protocol.messages import ModelInferRequest, ModelInferResponse, parse
+from ascend_ep.serving.settings import Limits
 from ascend_ep.serving.tensors import Buffer
 
 #: Messages below this size are read faster by protobuf, copies included.
@@ -29,7 +30,7 @@ _RAW_OUTPUT = bytes([_tag(ModelInferResponse, "raw_output_contents")])
 _INFER_RESPONSE = 2 << 3 | LENGTH_DELIMITED  # of ModelStreamInferResponse
 
 
-def read_request(data: bytes) -> tuple[Any, Sequence[Buffer]]:
+def read_request(data: bytes, limits: Limits) -> tuple[Any, Sequence[Buffer]]:
     """A ModelInferRequest and its raw_input_contents; the message of a large one lacks them. Raises
     AscendError E50001."""
     if len(data) < _SMALL:
@@ -43,16 +44,17 @@ def read_request(data: bytes) -> tuple[Any, Sequence[Buffer]]:
         begin = at
         tag, at = read_varint(data, at)
         if tag & 7 != LENGTH_DELIMITED:  # no field of this message is anything else: protobuf may judge
-            return _whole(data)
+            return _whole(data, limits)
         size, at = read_varint(data, at)
         if size > len(data) - at:
-            return _whole(data)
+            return _whole(data, limits)
         if tag == _RAW_INPUT:
             rest.append(view[kept:begin])
             raws.append(view[at : at + size])
             kept = at + size
         at += size
     rest.append(view[kept:])
+    limits.check_text(sum(map(len, rest)))
     return parse(ModelInferRequest, b"".join(rest)), raws
 
 
@@ -70,7 +72,8 @@ def stream_response(response: bytes) -> bytes:
     return b"".join((bytes([_INFER_RESPONSE]), varint(len(response)), response))
 
 
-def _whole(data: bytes) -> tuple[Any, Sequence[Buffer]]:
+def _whole(data: bytes, limits: Limits) -> tuple[Any, Sequence[Buffer]]:
+    limits.check_text(len(data))
     message = parse(ModelInferRequest, data)
     return message, message.raw_input_contents
 

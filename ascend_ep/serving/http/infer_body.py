@@ -74,6 +74,7 @@ def parse(request: Request, body: Body, model: str, version: str, limits: Limits
     size = json_size(request, len(body))
     if size > len(body):
         raise AscendError("E50001", f"Inference-Header-Content-Length is {size} of {len(body)} bytes")
+    limits.check_text(size)
     whole = memoryview(body)
     cut = CutJson(whole[:size])
     try:

@@ -11,6 +11,8 @@ from ascend_ep.errors import AscendError
 
 from .message import Request
 
+#: Bytes: each becomes up to 16 as objects.
+_MOST = 1 << 20
 #: msgspec's sentences: of a value that is wrong, of a field that is unknown or missing.
 _AT = re.compile(r"(?P<why>.*) - at (?P<key>`key` in )?`\$\.(?P<field>.*)`", re.DOTALL)
 _OF_FIELD = re.compile(
@@ -36,6 +38,8 @@ Kind = TypeVar("Kind", bound=JsonBody)
 
 def json_body(request: Request, kind: type[Kind]) -> Kind:
     """What was sent; nothing is an object without fields. Raises AscendError E50001."""
+    if len(request.body) > _MOST:
+        raise AscendError("E50001", f"the body has {len(request.body)} bytes; {_MOST} are the most here")
     try:
         return msgspec.json.decode(request.body or b"{}", type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""Memory: how much there is; and of a process whose threads come and go with the versions of its models.
+"""The memory of a process whose threads come and go with the versions of its models.
 
 The C library gives every few threads a heap of their own and keeps what is freed there, so that such a
 process grows with every reload although nothing is lost. Where it has no such thing, the calls do nothing.
@@ -6,19 +6,10 @@ process grows with every reload although nothing is lost. Where it has no such t
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
-import os
-from pathlib import Path
 
 _M_ARENA_MAX = -8
 _HEAPS = 2
-
-#: What a container may have: of the second and of the first version of control groups.
-_LIMITS = (
-    Path("/sys/fs/cgroup/memory.max"),
-    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
-)
 
 _LIBRARY = ctypes.CDLL(None)
 _bound = getattr(_LIBRARY, "mallopt", None)
@@ -35,12 +26,3 @@ def trim() -> None:
     """Gives what was freed back to the system."""
     if _trim is not None:
         _trim(0)
-
-
-def memory_bytes() -> int:
-    """Of the machine, or of the container that this runs in."""
-    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    for file in _LIMITS:
-        with contextlib.suppress(OSError, ValueError):  # "max" is none
-            found.append(int(file.read_text()))
-    return min(found)

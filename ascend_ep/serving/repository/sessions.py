@@ -11,12 +11,12 @@ from ascend_ep.runtime.binding import lib, open_model
 from ascend_ep.runtime.bundle import Bundle
 from ascend_ep.serving.checked_session import checked_session
 from ascend_ep.serving.execution.host_model import HostModel
+from ascend_ep.serving.memory_limit import memory_bytes
 from ascend_ep.serving.native.native_session import NativeSession
 from ascend_ep.serving.native.process import Opening
 from ascend_ep.serving.settings import Settings
 
 from . import layout
-from .memory import memory_bytes
 from .stamp import stamp_files
 
 log = logging.getLogger("ascend_ep.serving")
