@@ -128,9 +128,13 @@ def _exported(program: Any) -> Source:
     import torch
 
     with named():
+        from ascend_ep.frameworks.torch import composites, torchlib
         from ascend_ep.frameworks.torch.torch_library import translations
 
-        made = torch.onnx.export(program, dynamo=True, custom_translation_table=translations(), verbose=False)
+        with torchlib.read_once(), composites.looked_up_once():
+            made = torch.onnx.export(
+                program, dynamo=True, custom_translation_table=translations(), verbose=False
+            )
     assert made is not None
     proto: Source = made.model_proto
     return proto

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import gc
 import importlib.util
+import json
 import os
+import resource
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Generator, Iterator
+from functools import lru_cache
 from pathlib import Path
 
 import hypothesis
@@ -61,15 +65,20 @@ def compile_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 gc.set_threshold(10_000, 20, 20)
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
     """What is loaded by now, a million objects, stays to the end and needs no looking through."""
     gc.collect()
     gc.freeze()
+    session.config.stash[SPENT] = cpu_seconds()
 
 
 def pytest_runtest_setup() -> None:
     """PyTorch's exporter reads the 500 functions of its library anew for every model, half of what an export
-    costs. A process of tests keeps them, once one of its tests has exported."""
+    costs. A process of tests keeps them, once one of its tests has exported. And a test looks up composite
+    operators once (ascend_ep/frameworks/torch/composites.py)."""
+    utils = sys.modules.get("torch._export.utils")
+    if look_up := getattr(utils, "_materialize_cpp_cia_ops", None):
+        vars(utils)["_materialize_cpp_cia_ops"] = lru_cache(1)(getattr(look_up, "__wrapped__", look_up))
     module = sys.modules.get("torch.onnx._internal.exporter._registration")
     registry = getattr(module, "ONNXRegistry", None)
     read = getattr(registry, "from_torchlib", None)
@@ -82,6 +91,42 @@ def pytest_runtest_setup() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="also run the tests that take minutes")
+    parser.addoption("--budget", action="store_true", help="show each folder's CPU seconds beside its budget")
+
+
+#: What a process of tests had taken when its last test ended, and by folder what tests took.
+SPENT = pytest.StashKey[float]()
+FOLDERS: defaultdict[str, float] = defaultdict(float)
+
+
+def cpu_seconds() -> float:
+    """Of this process, and of those it has waited for."""
+    used = (resource.getrusage(of) for of in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    before, now = item.config.stash.get(SPENT, 0.0), cpu_seconds()
+    report.cpu_seconds, item.config.stash[SPENT] = now - before, now
+    return report
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    FOLDERS[report.nodeid.split("/")[1]] += getattr(report, "cpu_seconds", 0.0)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Nothing fails by it: another CPU takes other times. Whoever adds tests sees what they cost."""
+    if not config.getoption("--budget"):
+        return
+    budget = json.loads((ROOT / "tests" / "cpu_seconds.json").read_text())
+    terminalreporter.section("CPU seconds by folder, and their budget")
+    for folder, spent in sorted(FOLDERS.items(), key=lambda pair: -pair[1]):
+        over = "  over" if spent > budget.get(folder, 0) else ""
+        terminalreporter.line(f"{folder:16}{spent:8.1f}{budget.get(folder, 0):6}{over}")
+    terminalreporter.line(f"{'all':16}{sum(FOLDERS.values()):8.1f}{sum(budget.values()):6}")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -25,8 +25,7 @@ from ascend_ep.runtime.binding import lib, open_model
 from ascend_ep.runtime.bundle import Bundle
 from ascend_ep.runtime.comparison import BOUNDS, Difference, compare
 from ascend_ep.runtime.native_partition import NativePartition
-
-from .sample_process import Ended, Job, run_apart
+from ascend_ep.runtime.sample_process import Ended, Job, run_apart
 
 if TYPE_CHECKING:
     from ascend_ep.graph.reference import Reference

@@ -10,8 +10,6 @@ from pathlib import Path
 import numpy as np
 from zoo import Feeds
 
-from ascend_ep.graph.reference import reference_run
-
 
 @dataclass(frozen=True)
 class Converted:
@@ -21,10 +19,8 @@ class Converted:
     om: Path
     context: Path
     feeds: list[Feeds]
+    references: list[Feeds]
     printed: str
-
-    def references(self) -> list[dict[str, np.ndarray]]:
-        return [reference_run(self.onnx, feeds) for feeds in self.feeds]
 
 
 def atc(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:

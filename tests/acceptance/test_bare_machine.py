@@ -60,4 +60,4 @@ def test_runs_with_nothing_but_numpy_and_cffi(
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "[] ['AscendEP']"
     results = np.load(tmp_path / "results.npz")
-    assert_close([results[n] for n in results.files], list(results.files), model.references()[0], 2e-5)
+    assert_close([results[n] for n in results.files], list(results.files), model.references[0], 2e-5)

@@ -22,7 +22,7 @@ def test_own_runtime(name: str, converted: Convert) -> None:
     model = converted(name)
     session = ascend_ep.InferenceSession(str(model.om))
     names = [output.name for output in session.get_outputs()]
-    for feeds, reference in zip(model.feeds, model.references(), strict=True):
+    for feeds, reference in zip(model.feeds, model.references, strict=True):
         assert_close(session.run(None, feeds), names, reference, BOUND)
 
 
@@ -32,7 +32,7 @@ def test_stock_onnxruntime(name: str, file: str, converted: Convert) -> None:
     model = converted(name)
     session = onnxruntime.InferenceSession(str(getattr(model, file)), providers=["AscendEP"])
     names = [output.name for output in session.get_outputs()]
-    for feeds, reference in zip(model.feeds, model.references(), strict=True):
+    for feeds, reference in zip(model.feeds, model.references, strict=True):
         assert_close(session.run(names, feeds), names, reference, BOUND)
 
 

@@ -204,6 +204,7 @@ def test_ranks_of_a_job(job: Path) -> None:
     assert said[0] == said[1] != set()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not READER, reason="ASCEND_EP_TEST_MSPROF names no msprof-analyze")
 def test_ranks_of_a_job_are_read_as_a_cluster(job: Path, tmp_path: Path) -> None:
     command = [READER, "cluster", "-d", str(job), "-m", "all", "-o", str(tmp_path)]

@@ -9,10 +9,10 @@ from pathlib import Path
 import onnx.parser
 import pytest
 
-from ascend_ep.compiler import sample_process
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.errors import AscendError
+from ascend_ep.runtime import sample_process
 
 #: Texts are left to onnxruntime.
 HOST = """<ir_version: 9, opset_import: ["" : 19]>

@@ -271,7 +271,7 @@ def test_integers_divided_by_a_fraction() -> None:
         torch.testing.assert_close(compiled(x.to(dtype)), torch.floor_divide(x.to(dtype), divisor) + 1)
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("dtype", [torch.float16, pytest.param(torch.bfloat16, marks=pytest.mark.slow)])
 def test_whole_quotients_of_narrow_floats(dtype: torch.dtype) -> None:
     """In float32 and rounded once, as eager PyTorch divides by a number; by tensors it rounds each step."""
     random = torch.Generator().manual_seed(0)

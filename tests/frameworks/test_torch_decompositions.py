@@ -19,6 +19,11 @@ F, aten = torch.nn.functional, torch.ops.aten
 Function = Callable[..., Any]
 
 
+def slow(dtype: torch.dtype) -> Any:
+    """A type whose path another one walks, too."""
+    return pytest.param(dtype, marks=pytest.mark.slow)
+
+
 @pytest.fixture(autouse=True)
 def _fresh() -> None:
     torch._dynamo.reset()
@@ -49,7 +54,9 @@ def test_sizes_below_zero_are_divided_as_python_does() -> None:
     assert not reports()[-1].eager, reports()[-1]
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.float64, torch.int64, torch.int32])
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.float16, slow(torch.float64), torch.int64, slow(torch.int32)]
+)
 def test_extremes_of_what_is_scattered(dtype: torch.dtype) -> None:
     places = torch.tensor([[0, 3], [1, 1], [2, 0]])
     functions = [
@@ -159,7 +166,7 @@ def test_what_is_rounded_to_float32_is_found_in_float64() -> None:
     assert "differ by 3e-08 of the largest" in reason
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, slow(torch.bfloat16)])
 def test_norms_and_variances(dtype: torch.dtype) -> None:
     """Of as many elements as their own squares and cubes have no room for, of one, of NaN and infinities."""
     functions = [
@@ -180,7 +187,9 @@ def test_norms_and_variances(dtype: torch.dtype) -> None:
     same(functions, [(a.to(dtype), b.to(dtype)) for a, b in calls], **tight)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.int32, torch.int64])
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, slow(torch.float64), slow(torch.float16), slow(torch.int32), torch.int64]
+)
 def test_bounds_of_one_tensor_that_differ(dtype: torch.dtype) -> None:
     least, most = torch.tensor([-3, -1]).to(dtype), torch.tensor([4, 9]).to(dtype)
     functions = [

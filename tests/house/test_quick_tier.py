@@ -1,7 +1,9 @@
-"""tests/quick.txt, what `tools/test --quick` runs: tests that exist, of every folder of tests."""
+"""tests/quick.txt, what `tools/test --quick` runs: tests that exist, of every folder of tests; and the table
+of what folders may take."""
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -15,6 +17,10 @@ def folders() -> set[str]:
 
 def test_every_folder_is_visited() -> None:
     assert {line.split("/")[1] for line in LINES} == folders()
+
+
+def test_every_folder_has_a_budget() -> None:
+    assert set(json.loads((ROOT / "tests" / "cpu_seconds.json").read_text())) == folders()
 
 
 def test_lines_are_sorted_and_differ() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,17 @@ def short_proof(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     """Short ones, but in tests marked `whole_proof`: those of proofs, and a sample of the examples."""
     if not request.node.get_closest_marker("whole_proof"):
         shorten_proofs(monkeypatch)
+
+
+@pytest.fixture
+def no_search_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A compile cache that no search has left its result in, with all that the run has compiled."""
+    (own := tmp_path / "cache").mkdir()
+    for path in Path(os.environ["ASCEND_EP_CACHE"]).iterdir():
+        if path.is_file() and path.suffix not in (".json", ".lock"):
+            with suppress(FileNotFoundError):  # another process has ended writing it
+                os.link(path, own / path.name)
+    monkeypatch.setenv("ASCEND_EP_CACHE", str(own))
 
 
 @pytest.fixture

@@ -22,8 +22,8 @@ from ascend_ep.opdef.registry import Registry
 pytestmark = pytest.mark.usefixtures("compiler")
 
 
-def test_the_documents_command(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ASCEND_EP_CACHE", str(tmp_path / "cache"))
+@pytest.mark.usefixtures("no_search_kept")
+def test_the_documents_command(run: Run, tmp_path: Path) -> None:
     status, out, err = run("build", *SWISH, "--search=1", "--output", str(tmp_path))
     assert status == 0, err
     stages = re.findall(r"^\[ *[\d.]+ s\] ([a-z ]+):", out, re.MULTILINE)

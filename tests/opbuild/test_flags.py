@@ -45,9 +45,9 @@ def test_one_element_type_for_each_input(build: Run, tmp_path: Path) -> None:
     assert [i["dtype"] for i in kernel(tmp_path / "out", "both")["inputs"]] == ["float16", "float16"]
 
 
-def test_a_search_is_logged_and_kept(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("no_search_kept")
+def test_a_search_is_logged_and_kept(run: Run, tmp_path: Path) -> None:
     """By expression, shape class and CPU: 33 and 40 are one class, another name is the same expression."""
-    monkeypatch.setenv("ASCEND_EP_CACHE", str(tmp_path / "cache"))
     flags = ("--search", "1", "--ascend_c", "0", "--output", str(tmp_path))
     status, out, err = run("build", *WAVE, *flags)
     assert status == 0, err

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from build_commands import SWISH, Run
@@ -129,8 +129,23 @@ def test_an_interrupt_while_a_folder_is_tried(
     assert [path for path in tmp_path.iterdir() if not fails] == []
 
 
-def start(tmp_path: Path, *arguments: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "ascend_ep.cli.op", "build", *arguments]
+#: ascend-op with short proofs.
+SHORT = f"""
+import sys
+import pytest
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from build_commands import shorten_proofs
+from ascend_ep.cli.op import main
+shorten_proofs(pytest.MonkeyPatch())
+raise SystemExit(main())
+"""
+
+
+def start(
+    tmp_path: Path, *arguments: str, proof: Literal["whole", "short"] = "whole"
+) -> subprocess.Popen[str]:
+    program = ["-m", "ascend_ep.cli.op"] if proof == "whole" else ["-c", SHORT]
+    command = [sys.executable, *program, "build", *arguments]
     environ = {**os.environ, "ASCEND_CUSTOM_OPS": str(tmp_path / "ops"), "PYTHONUNBUFFERED": "1"}
     command += ["--output", str(tmp_path / "out")]
     pipe = subprocess.PIPE
@@ -168,13 +183,14 @@ def test_ctrl_c_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
 
 def test_two_builds_of_one_name_at_once(tmp_path: Path, run: Run) -> None:
     """The same definition: both end well. Different ones: one is installed, the other refused."""
-    same = [start(tmp_path, *SWISH, "--search=0") for _ in range(2)]
+    same = [start(tmp_path, *SWISH, "--search=0", proof="short") for _ in range(2)]
     for one in same:
         _, err = one.communicate(timeout=120)
         assert one.returncode == 0, err
     assert run("verify", "Swish", installed=tmp_path / "ops")[0] == 0
     shape = ("--input_shape", "[64]", "--output_name", "twice", "--search=0")
-    different = [start(tmp_path, "--prompt", f"Twice(x) = x*{k} + sin(x)", *shape) for k in (2, 3)]
+    prompts = [("--prompt", f"Twice(x) = x*{k} + sin(x)") for k in (2, 3)]
+    different = [start(tmp_path, *prompt, *shape, proof="short") for prompt in prompts]
     ends = [(one.communicate(timeout=120), one.returncode) for one in different]
     assert sorted(status for _, status in ends) == [0, 1]
     ((_, refused),) = [said for said, status in ends if status == 1]

@@ -83,6 +83,7 @@ def test_a_large_answer(server: Running) -> None:
         raw.send(post(text + bytes(rows * 32), b"Inference-Header-Content-Length: %d" % len(text)))
         half_close(raw)
         time.sleep(0.3)
+        raw.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)  # or the rest comes for seconds
         answer = raw.answer()
         assert answer is not None
         assert answer.status == 200

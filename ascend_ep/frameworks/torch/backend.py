@@ -19,7 +19,7 @@ from ascend_ep.errors import AscendError
 from ascend_ep.extras import named
 
 with named("torch"):
-    from ascend_ep.frameworks.torch import attention_training
+    from ascend_ep.frameworks.torch import attention_training, composites
     from ascend_ep.frameworks.torch.decompositions import decompositions
     from ascend_ep.frameworks.torch.first_results import agree, objection
     from ascend_ep.frameworks.torch.graph_program import GraphProgram, Unsupported
@@ -115,8 +115,10 @@ def _decompositions(trained: bool) -> dict[Any, Any]:
 
     aten = torch.ops.aten
     of_batch = get_decompositions([aten._native_batch_norm_legit_functional])
+    with composites.looked_up_once():
+        core = dict(core_aten_decompositions())
     return {
-        **core_aten_decompositions(),
+        **core,
         **of_batch,
         **decompositions(),
         **(attention_training.decompositions() if trained else {}),

@@ -15,7 +15,7 @@ from typing import Any
 from ascend_ep.compiler.conversion import Conversion
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
-from ascend_ep.frameworks.torch import torchlib
+from ascend_ep.frameworks.torch import composites, torchlib
 from ascend_ep.frameworks.torch.double_numbers import DoubleNumbers
 from ascend_ep.frameworks.torch.tensors import array_of, tensor_of
 from ascend_ep.frameworks.torch.torch_library import translations
@@ -40,7 +40,7 @@ def converted(
     import torch
 
     numbers = DoubleNumbers()
-    with _quiet(), torchlib.read_once(), numbers.noted():
+    with _quiet(), torchlib.read_once(), composites.looked_up_once(), numbers.noted():
         try:
             program = torch.onnx.export(
                 exported,

@@ -6,6 +6,7 @@
 
 #include "attention.h"
 #include "exp_below.h"
+#include "heights.h"
 #include "vnni2.h"
 
 #define LANES ATTENTION_LANES
@@ -107,25 +108,7 @@ static inline __attribute__((always_inline)) void weigh(const score_tile *t, flo
 
 #define PAIR(kind, broadcast, multiply, rows) \
     TILE(kind, broadcast, multiply, rows, 1) TILE(kind, broadcast, multiply, rows, 2)
-#define ROW(kind, rows) {kind##_##rows##x1, kind##_##rows##x2}
-
-#if GEMM_ROWS == 14
-#define HEIGHTS(each, ...)                                                                                        \
-    each(__VA_ARGS__, 1) each(__VA_ARGS__, 2) each(__VA_ARGS__, 3) each(__VA_ARGS__, 4) each(__VA_ARGS__, 5)      \
-        each(__VA_ARGS__, 6) each(__VA_ARGS__, 7) each(__VA_ARGS__, 8) each(__VA_ARGS__, 9) each(__VA_ARGS__, 10) \
-            each(__VA_ARGS__, 11) each(__VA_ARGS__, 12) each(__VA_ARGS__, 13) each(__VA_ARGS__, 14)
-#elif GEMM_ROWS == 12
-#define HEIGHTS(each, ...)                                                                                        \
-    each(__VA_ARGS__, 1) each(__VA_ARGS__, 2) each(__VA_ARGS__, 3) each(__VA_ARGS__, 4) each(__VA_ARGS__, 5)      \
-        each(__VA_ARGS__, 6) each(__VA_ARGS__, 7) each(__VA_ARGS__, 8) each(__VA_ARGS__, 9) each(__VA_ARGS__, 10) \
-            each(__VA_ARGS__, 11) each(__VA_ARGS__, 12)
-#elif GEMM_ROWS == 6
-#define HEIGHTS(each, ...)                                                                                   \
-    each(__VA_ARGS__, 1) each(__VA_ARGS__, 2) each(__VA_ARGS__, 3) each(__VA_ARGS__, 4) each(__VA_ARGS__, 5) \
-        each(__VA_ARGS__, 6)
-#else
-#define HEIGHTS(each, ...) each(__VA_ARGS__, 1) each(__VA_ARGS__, 2) each(__VA_ARGS__, 3) each(__VA_ARGS__, 4)
-#endif
+#define ROW(kind, rows) {kind##_##rows##x1, kind##_##rows##x2},
 
 enum { floats_overlap = ATTENTION_OVERLAPS, pairs_overlap = 0, floats_by_halves = 0, pairs_by_halves = 1 };
 
@@ -133,11 +116,15 @@ static inline vf floats_broadcast(const float *p) {
     return vf_set(*p);
 }
 
-HEIGHTS(PAIR, floats, floats_broadcast, vf_fma)
-HEIGHTS(PAIR, pairs, vnni2_broadcast, vnni2_multiply)
+#define FLOATS_TILES(rows) PAIR(floats, floats_broadcast, vf_fma, rows)
+#define PAIRS_TILES(rows) PAIR(pairs, vnni2_broadcast, vnni2_multiply, rows)
+EACH_HEIGHT(GEMM_ROWS, FLOATS_TILES)
+EACH_HEIGHT(GEMM_ROWS, PAIRS_TILES)
 
-#define ENTRY(kind, rows) ROW(kind, rows),
-static const tile_fn FLOATS[GEMM_ROWS][2] = {HEIGHTS(ENTRY, floats)}, PAIRS[GEMM_ROWS][2] = {HEIGHTS(ENTRY, pairs)};
+#define FLOATS_ROW(rows) ROW(floats, rows)
+#define PAIRS_ROW(rows) ROW(pairs, rows)
+static const tile_fn FLOATS[GEMM_ROWS][2] = {EACH_HEIGHT(GEMM_ROWS, FLOATS_ROW)},
+                     PAIRS[GEMM_ROWS][2] = {EACH_HEIGHT(GEMM_ROWS, PAIRS_ROW)};
 
 void ASC_FN(attention_scores)(int narrow, const float *k, int64_t k_step, int64_t keys, int64_t lines, const float *q,
                               int64_t lanes, float *scores, const attention_pending *pending,

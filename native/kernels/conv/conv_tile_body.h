@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "conv_tile_finish.h"
+#include "heights.h"
 
 #define HALF 7 /* pixels that one base pointer serves */
 
@@ -148,46 +149,11 @@ static inline __attribute__((always_inline)) void multiply(const conv_tile *t, i
     }
 #define PAIR(rows) TILE(rows, 1) TILE(rows, 2)
 
-PAIR(1)
-PAIR(2)
-PAIR(3)
-PAIR(4)
-#if CONV_ROWS > 4
-PAIR(5)
-PAIR(6)
-#endif
-#if CONV_ROWS > 6
-PAIR(7)
-PAIR(8)
-#endif
-#if CONV_ROWS > 8
-PAIR(9)
-PAIR(10)
-PAIR(11)
-PAIR(12)
-#endif
-#if CONV_ROWS > 12
-PAIR(13)
-PAIR(14)
-#endif
+EACH_HEIGHT(CONV_ROWS, PAIR)
 
 typedef void (*tile_fn)(const conv_tile *);
-#define ROW(rows) {tile_##rows##x1, tile_##rows##x2}
-static const tile_fn TILES[CONV_ROWS][2] = {
-    ROW(1),  ROW(2),  ROW(3),  ROW(4),
-#if CONV_ROWS > 4
-    ROW(5),  ROW(6),
-#endif
-#if CONV_ROWS > 6
-    ROW(7),  ROW(8),
-#endif
-#if CONV_ROWS > 8
-    ROW(9),  ROW(10), ROW(11), ROW(12),
-#endif
-#if CONV_ROWS > 12
-    ROW(13), ROW(14),
-#endif
-};
+#define ROW(rows) {tile_##rows##x1, tile_##rows##x2},
+static const tile_fn TILES[CONV_ROWS][2] = {EACH_HEIGHT(CONV_ROWS, ROW)};
 
 void CONV_TILE_RUN(int pixels, const conv_tile *t) {
     TILES[pixels - 1][t->columns > ASC_VF](t);

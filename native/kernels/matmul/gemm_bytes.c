@@ -2,6 +2,8 @@
  * into the memory from which the float32 tiles read. */
 #include "gemm_bytes.h"
 
+#include "heights.h"
+
 #if defined(__SSE4_1__) && !defined(__AVX512F__)
 #include <immintrin.h>
 #elif defined(__aarch64__)
@@ -159,10 +161,7 @@ ALWAYS void stream(const strip *t, const int rows, const int vectors, const int 
     }
 #define STREAMS(rows) STREAM(rows, 2) STREAM(rows, 4)
 STREAM(1, 8)
-STREAMS(1)
-STREAMS(2)
-STREAMS(3)
-STREAMS(4)
+EACH_HEIGHT(4, STREAMS)
 #if TALL > 4
 STREAM(5, 2)
 STREAM(6, 2)
@@ -171,12 +170,11 @@ STREAM(8, 2)
 #endif
 
 typedef void (*stream_fn)(const strip *);
-#define ROW(rows) {stream_##rows##x2, stream_##rows##x4}
-#define TWO(rows) {stream_##rows##x2, stream_##rows##x2}
-static const stream_fn STRIPS[TALL][2] = {
-    ROW(1), ROW(2), ROW(3), ROW(4),
+#define ROW(rows) {stream_##rows##x2, stream_##rows##x4},
+#define TWO(rows) {stream_##rows##x2, stream_##rows##x2},
+static const stream_fn STRIPS[TALL][2] = {EACH_HEIGHT(4, ROW)
 #if TALL > 4
-    TWO(5), TWO(6), TWO(7), TWO(8),
+                                              TWO(5) TWO(6) TWO(7) TWO(8)
 #endif
 };
 

@@ -14,6 +14,7 @@
 #include "activation.h"
 #include "bfloat16.h"
 #include "gemm_gated.h"
+#include "heights.h"
 
 #define PER_PANEL (GEMM_PANEL / ASC_VF) /* vectors in a row of a panel */
 
@@ -104,27 +105,10 @@
 
 TILE(1, 8)
 TILE(2, 4)
-PAIR(1)
-PAIR(2)
-PAIR(3)
-PAIR(4)
-#if GEMM_ROWS > 4
-PAIR(5)
-PAIR(6)
-#endif
 #if GEMM_ROWS > 6
 TILE(3, 4)
-PAIR(7)
-PAIR(8)
-PAIR(9)
-PAIR(10)
-PAIR(11)
-PAIR(12)
 #endif
-#if GEMM_ROWS > 12
-PAIR(13)
-PAIR(14)
-#endif
+EACH_HEIGHT(GEMM_ROWS, PAIR)
 
 #if GEMM_TILE_ENDS
 /* One vector of a tile's end. Beside products, all but multiplications come for nothing. */
@@ -205,19 +189,8 @@ ENDINGS(14)
 #endif
 
 typedef void (*tile_fn)(const gemm_tile *);
-#define ROW(rows) {tile_##rows##x1, tile_##rows##x2}
-static const tile_fn TILES[GEMM_ROWS][2] = {
-    ROW(1),  ROW(2),  ROW(3), ROW(4),
-#if GEMM_ROWS > 4
-    ROW(5),  ROW(6),
-#endif
-#if GEMM_ROWS > 6
-    ROW(7),  ROW(8),  ROW(9), ROW(10), ROW(11), ROW(12),
-#endif
-#if GEMM_ROWS > 12
-    ROW(13), ROW(14),
-#endif
-};
+#define ROW(rows) {tile_##rows##x1, tile_##rows##x2},
+static const tile_fn TILES[GEMM_ROWS][2] = {EACH_HEIGHT(GEMM_ROWS, ROW)};
 
 #if GEMM_TILE_ENDS
 #define ENDS(rows) {tile_##rows##_fetching, tile_##rows##_adding, tile_##rows##_activating, tile_##rows##_gating}

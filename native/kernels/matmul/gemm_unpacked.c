@@ -3,6 +3,7 @@
  * bits are those of every other tile. */
 #include "chunks.h"
 #include "gemm.h"
+#include "heights.h"
 
 #define GROUP_TILES 4 /* whose sums are finished together */
 
@@ -33,40 +34,11 @@
     }
 
 #define BOTH(rows) TILE(rows, 1) TILE(rows, 2)
-BOTH(1)
-BOTH(2)
-BOTH(3)
-BOTH(4)
-#if GEMM_ROWS > 4
-BOTH(5)
-BOTH(6)
-#endif
-#if GEMM_ROWS > 6
-BOTH(7)
-BOTH(8)
-BOTH(9)
-BOTH(10)
-BOTH(11)
-BOTH(12)
-#endif
-#if GEMM_ROWS > 12
-BOTH(13)
-BOTH(14)
-#endif
+EACH_HEIGHT(GEMM_ROWS, BOTH)
 
-#define ROW(rows) {tile_##rows##x1, tile_##rows##x2}
-static void (*const TILES[GEMM_ROWS][2])(const gemm *, const float *, const float *, float *) = {
-    ROW(1),  ROW(2),  ROW(3), ROW(4),
-#if GEMM_ROWS > 4
-    ROW(5),  ROW(6),
-#endif
-#if GEMM_ROWS > 6
-    ROW(7),  ROW(8),  ROW(9), ROW(10), ROW(11), ROW(12),
-#endif
-#if GEMM_ROWS > 12
-    ROW(13), ROW(14),
-#endif
-};
+#define ROW(rows) {tile_##rows##x1, tile_##rows##x2},
+static void (*const TILES[GEMM_ROWS][2])(const gemm *, const float *, const float *,
+                                         float *) = {EACH_HEIGHT(GEMM_ROWS, ROW)};
 
 static void multiply_rows(const gemm *g, int64_t row, int64_t rows, float *sums) {
     for (int64_t j = 0; j < g->n; j += 2 * ASC_VF)

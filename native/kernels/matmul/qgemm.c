@@ -1,6 +1,7 @@
 /* Register tiles of exact integer products, row sums, and what becomes of the sums of a strip. */
 #include "qgemm.h"
 
+#include "heights.h"
 #include "simd.h"
 
 #if defined(__aarch64__)
@@ -29,38 +30,11 @@ ALWAYS void tile(const qgemm *g, const uint8_t *first, const int8_t *b, int32_t 
         else                                                                                        \
             tile(g, first, b, sums, rows, 0);                                                       \
     }
-TILE(1)
-TILE(2)
-TILE(3)
-TILE(4)
-#if QGEMM_ROWS > 4
-TILE(5)
-TILE(6)
-#endif
-#if QGEMM_ROWS > 6
-TILE(7)
-TILE(8)
-#endif
-#if QGEMM_ROWS > 8
-TILE(9)
-TILE(10)
-TILE(11)
-TILE(12)
-#endif
+EACH_HEIGHT(QGEMM_ROWS, TILE)
 
 typedef void (*tile_fn)(const qgemm *, const uint8_t *, const int8_t *, int32_t *);
-static const tile_fn TILES[QGEMM_ROWS] = {
-    tile_1, tile_2,  tile_3,  tile_4,
-#if QGEMM_ROWS > 4
-    tile_5, tile_6,
-#endif
-#if QGEMM_ROWS > 6
-    tile_7, tile_8,
-#endif
-#if QGEMM_ROWS > 8
-    tile_9, tile_10, tile_11, tile_12,
-#endif
-};
+#define ENTRY(rows) tile_##rows,
+static const tile_fn TILES[QGEMM_ROWS] = {EACH_HEIGHT(QGEMM_ROWS, ENTRY)};
 
 void ASC_FN(qgemm_tile)(const qgemm *g, int64_t row, int rows, int64_t col, int32_t *sums) {
     const int8_t *b = g->b + col / QGEMM_PANEL * g->b_panel + col % QGEMM_PANEL * 4;

@@ -1,5 +1,6 @@
 /* Register tiles whose sums become integers of 8 bits before they leave the registers, where 32 of them hold a tile. */
 #include "chunks.h"
+#include "heights.h"
 #include "qgemm.h"
 
 #if ASC_VF == 16
@@ -132,22 +133,11 @@ ALWAYS void tile(const qgemm *g, const uint8_t *first, const int8_t *b, const ta
         else                                                                                          \
             tile(g, first, b, t, rows, 1);                                                            \
     }
-TILE(1)
-TILE(2)
-TILE(3)
-TILE(4)
-TILE(5)
-TILE(6)
-TILE(7)
-TILE(8)
-TILE(9)
-TILE(10)
-TILE(11)
-TILE(12)
+EACH_HEIGHT(QGEMM_ROWS, TILE)
 
 typedef void (*tile_fn)(const qgemm *, const uint8_t *, const int8_t *, const target *);
-static const tile_fn TILES[QGEMM_ROWS] = {tile_1, tile_2, tile_3, tile_4,  tile_5,  tile_6,
-                                          tile_7, tile_8, tile_9, tile_10, tile_11, tile_12};
+#define ENTRY(rows) tile_##rows,
+static const tile_fn TILES[QGEMM_ROWS] = {EACH_HEIGHT(QGEMM_ROWS, ENTRY)};
 
 int ASC_FN(qgemm_strip_bytes)(const qgemm_strip *s, int64_t col, int64_t n) {
     const requantiser *r = s->requantiser;

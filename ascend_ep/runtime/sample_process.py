@@ -27,7 +27,7 @@ from ascend_ep.runtime.session import InferenceSession
 
 Array = NDArray[Any]
 
-_MODULE = "ascend_ep.compiler.sample_main"
+_MODULE = "ascend_ep.runtime.sample_main"
 
 
 class Pipe(Protocol):

@@ -1,4 +1,4 @@
-"""The process that runs samples: `python -m ascend_ep.compiler.sample_main`.
+"""The process that runs samples: `python -m ascend_ep.runtime.sample_main`.
 
 It takes one job after the other from its standard input and answers on its standard output. It ends with its
 input, or when nothing comes.
