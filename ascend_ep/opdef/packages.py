@@ -27,6 +27,8 @@ from ascend_ep.opdef.places import GivenPlace
 SECTION = ".asc_operators"
 MAGIC = b"asc_operator\0\0\0\1"
 _LIBRARY = Path("op_api", "lib", "libcust_opapi.so")
+_DEFINITION = "operator.json"
+_LONGEST_NAME = 255  # bytes, of a file
 _SIZES = struct.Struct("<QQ")
 _ALIGNED = 16
 
@@ -95,9 +97,23 @@ def read_package(folder: Path) -> list[OpDef]:
         return []
     found = []
     for json, code in _records(section, library):
-        file = Path(_unpacked(json, code).name) / "operator.json"
+        file = Path(_unpacked(json, code, _library_of(json, library)).name) / _DEFINITION
         found += [replace(d, origin=str(library)) for d in load_definitions(file)]
     return found
+
+
+def _library_of(json: bytes, package: Path) -> str:
+    """The name of the file that a definition has for its library."""
+    try:
+        definition = read_json(json)
+    except (ValueError, RecursionError):
+        raise AscendError("E41010", package, "the definition of an operator in it is no JSON") from None
+    given = definition.get("library") if isinstance(definition, dict) else None
+    name = Path(given).name if isinstance(given, str) else ""
+    is_name = name.isprintable() and name not in ("", ".", "..", _DEFINITION)
+    if not is_name or len(name.encode()) > _LONGEST_NAME:
+        raise AscendError("E41010", package, "the definition of an operator in it names no library")
+    return name
 
 
 def _records(section: bytes, library: Path) -> Iterator[tuple[bytes, bytes]]:
@@ -116,10 +132,9 @@ def _records(section: bytes, library: Path) -> Iterator[tuple[bytes, bytes]]:
 
 
 @cache
-def _unpacked(json: bytes, code: bytes) -> tempfile.TemporaryDirectory[str]:
+def _unpacked(json: bytes, code: bytes, name: str) -> tempfile.TemporaryDirectory[str]:
     """The definition's file and its library, under the name that it has for it, while this process lives."""
-    name = Path(str(read_json(json)["library"])).name
     folder = tempfile.TemporaryDirectory(prefix="ascend_ep-package-")
     (Path(folder.name) / name).write_bytes(code)
-    (Path(folder.name) / "operator.json").write_bytes(json)
+    (Path(folder.name) / _DEFINITION).write_bytes(json)
     return folder
