@@ -26,7 +26,7 @@ Switches = dict[str, dict[str, bool]]
 
 def rules_off(given: Mapping[str, str], path: Path) -> frozenset[str]:
     """Names of the rules that a switch file turns off; warns, once each, of names that are no rule's."""
-    from ascend_ep.compiler.fusion_switches import switched_off
+    from ascend_ep.graph.fusion.switches import switched_off
 
     off, unknown = switched_off(read_switches(path))
     for switch in unknown:
@@ -69,7 +69,7 @@ def _from_json(path: Path, text: str) -> Switches:
 
 
 def _from_lines(path: Path, text: str) -> Switches:
-    from ascend_ep.compiler.fusion_switches import ALL
+    from ascend_ep.graph.fusion.switches import ALL
     from ascend_ep.opdef.fusion_rules import RULES
 
     groups = {rule.name: rule.group for rule in RULES}

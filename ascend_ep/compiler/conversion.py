@@ -15,13 +15,13 @@ import onnx
 import onnx_ir as ir
 
 from ascend_ep.cann.aipp.preprocessing import Preprocessing
+from ascend_ep.cann.soc_limits import Limit
 from ascend_ep.compiler.precision.implementation_modes import GELU_BOUND
 from ascend_ep.compiler.precision.precision import (
     BFLOAT16_PRODUCTS,
     EXACT,
     FLOAT32_PRODUCTS,
 )
-from ascend_ep.compiler.soc_limits import Limit
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.declared import dropped_shapes
 from ascend_ep.graph.facts import Facts

@@ -15,12 +15,12 @@ import onnx_ir as ir
 
 from ascend_ep.cann.aipp.inserting import dynamic_metadata, insert_aipp, insert_stored, metadata
 from ascend_ep.cann.soc import Soc, find_soc
+from ascend_ep.cann.soc_limits import Limit, soc_limits
 from ascend_ep.compiler.custom_ops.library_trials import try_libraries
 from ascend_ep.compiler.custom_ops.native_op import FormulaCode
 from ascend_ep.compiler.custom_ops.notices import say_broken_proofs, say_idle_keys, say_unused
-from ascend_ep.compiler.precision.precision import check_mode
+from ascend_ep.compiler.precision.precision import EXACT, check_mode
 from ascend_ep.compiler.precision.precision_pass import node_names
-from ascend_ep.compiler.soc_limits import Limit, soc_limits
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.apart import has_names, shares_names, without_names
 from ascend_ep.graph.declared import set_input_shapes
@@ -210,7 +210,8 @@ def _limits(
         return []
     facts = infer_facts(model, registry)
     dump.facts("shapes", model, facts)
-    return soc_limits(model, facts, soc, options.precision) if soc else []
+    exact = options.precision in EXACT
+    return soc_limits(model, facts, soc, options.precision, exact=exact) if soc else []
 
 
 def _typed(model: ir.Model, facts: Facts, registry: Registry, options: ConvertOptions, dump: Dump) -> Facts:

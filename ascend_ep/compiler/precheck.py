@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import onnx_ir as ir
 
 from ascend_ep.cann.soc import find_soc
-from ascend_ep.compiler.soc_limits import soc_limits
+from ascend_ep.cann.soc_limits import soc_limits
+from ascend_ep.compiler.precision.precision import EXACT
 from ascend_ep.errors import AscendError
 from ascend_ep.graph.load import load_model
 from ascend_ep.graph.naming import label
@@ -56,7 +57,7 @@ def precheck(source: Source, options: ConvertOptions) -> list[Finding]:
     limits: dict[str, list[Cause]] = {}
     if options.soc_version:
         soc = find_soc(options.soc_version)
-        for found in soc_limits(model, facts, soc, options.precision):
+        for found in soc_limits(model, facts, soc, options.precision, exact=options.precision in EXACT):
             text = AscendError("E41022", found.node, found.op_type, soc.name, found.reason).text
             limits.setdefault(found.node, []).append(Cause("E41022", text))
     return [

@@ -9,14 +9,15 @@ import pytest
 import ascend_ep
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
-from ascend_ep.compiler.fusion_switches import switched_off
+from ascend_ep.graph.fusion.switches import switched_off
 from ascend_ep.opdef.fusion_rules import KERNEL, RULES
 
 rng = np.random.default_rng(3)
 BODY = """i = Conv<pads = [1, 1, 1, 1]>(x, k) i2 = Conv<pads = [1, 1, 1, 1]>(i, k2)
           ij = Concat<axis = 1>(i, i2) c = Conv<pads = [1, 1, 1, 1]>(ij, k3) r = Relu(c)
           rr = Reshape(r, split) rn = InstanceNormalization(rr, ones, zeros) rs = Reshape(rn, image)
-          rm = Mul(rs, rw) f = Reshape(rm, flat) s = Add(f, f2) q = Mul(s, s) m = ReduceMean(q, last) v = Add(m, tiny) d = Sqrt(v) h = Div(s, d)
+          rm = Mul(rs, rw) f = Reshape(rm, flat)
+          s = Add(f, f2) q = Mul(s, s) m = ReduceMean(q, last) v = Add(m, tiny) d = Sqrt(v) h = Div(s, d)
           n = Mul(h, w) l = LayerNormalization<axis = -1>(n, w, b) g = Gelu(l)
           e = Exp(g) t = Tanh(e) p = MatMul(t, u) o = Sigmoid(p) a = Reshape(o, heads)
           ks = Concat<axis = 2>(k0, a) vs = Concat<axis = 2>(v0, a) kt = Transpose<perm = [0, 1, 3, 2]>(ks)

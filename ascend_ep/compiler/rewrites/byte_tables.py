@@ -17,7 +17,6 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from ascend_ep.compiler.kernel_evaluation import Operand, evaluate
 from ascend_ep.element_types import INT8, UINT8
 from ascend_ep.opdef.dims import Dim, static
 from ascend_ep.opdef.expression import Position
@@ -26,6 +25,7 @@ from ascend_ep.plan.plan import TEMP, WEIGHT, Insn, NativePartition, Ref, Weight
 from ascend_ep.plan.tile_encoding import kernel_arguments
 from ascend_ep.plan.tile_expression import reachable
 from ascend_ep.plan.value_uses import ValueUses, read_values
+from ascend_ep.runtime.kernel_evaluation import Operand, evaluate
 
 from .elementwise_insns import is_elementwise
 

@@ -12,7 +12,6 @@ from math import prod
 import onnx_ir as ir
 
 from ascend_ep.cann.soc import Soc
-from ascend_ep.compiler.precision.precision import EXACT
 from ascend_ep.graph.facts import Facts
 from ascend_ep.graph.naming import label
 from ascend_ep.opdef.dims import static
@@ -54,22 +53,23 @@ class Limit:
     reason: str
 
 
-def soc_limits(model: ir.Model, facts: Facts, soc: Soc, precision: str) -> list[Limit]:
-    """The limits that the nodes of the main graph meet, in order. Sizes that aren't known meet none."""
+def soc_limits(model: ir.Model, facts: Facts, soc: Soc, precision: str, *, exact: bool) -> list[Limit]:
+    """The limits that the nodes of the main graph meet, in order. Sizes that aren't known meet none. `exact`:
+    the precision keeps float32 in the cube unit's products."""
     return [
         Limit(label(node), node.op_type, reason)
         for node in model.graph
-        for reason in _reasons(node, facts, soc, precision)
+        for reason in _reasons(node, facts, soc, precision, exact)
     ]
 
 
-def _reasons(node: ir.Node, facts: Facts, soc: Soc, precision: str) -> Iterator[str]:
+def _reasons(node: ir.Node, facts: Facts, soc: Soc, precision: str, exact: bool) -> Iterator[str]:
     types = {facts[v].dtype for v in (*node.inputs, *node.outputs) if v is not None and v.name}
     if BFLOAT16 in types and not soc.bfloat16:
         yield f"{soc.name} has no bfloat16; chips from Ascend910B1 on have"
     if DOUBLE in types and node.op_type not in ("Cast", "Constant"):
         yield f"the AI cores of {soc.name} have no float64; it would run on the AI CPU"
-    if node.op_type in CUBE and FLOAT in types and precision in EXACT and not soc.cube_float32:
+    if node.op_type in CUBE and FLOAT in types and exact and not soc.cube_float32:
         yield (
             f"the cube unit of {soc.name} multiplies float16 and int8 only, and precision {precision} keeps"
             " float32"
