@@ -82,6 +82,14 @@ inline uint64_t first_unwritten(const Global &g) {
         if (!g.wrote(at)) return at;
     return g.bytes;
 }
+/* Tells of it at the line that writes the tensor's others, if there is one. */
+inline void report_unwritten(const Global &g, uint64_t at) {
+    place() = {g.writer, -1};
+    report("ErrorWrite5", "write every element, those of the last tile too", g.name, -1,
+           "tensor %s%s: byte %llu was never written", g.name, g.writer.line ? ", which this line writes" : "",
+           (unsigned long long)at);
+    place() = {};
+}
 
 /* Of the workspace, in front of what is the operator's. */
 constexpr uint32_t LIBRARY_WORKSPACE = 4096;
