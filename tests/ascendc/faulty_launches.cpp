@@ -210,6 +210,16 @@ void Launch::outputs() const {
             // 33 ErrorWrite5, whole
             y_.SetValue(i, half(1));
     }
+    if (is(35)) { /* one element of the last four bytes */
+        const uint32_t n = mended_ ? 1024 : 1023;
+        // 35 ErrorWrite5, whole
+        DataCopyPad(y_, a, DataCopyExtParams{1, n * 2, 0, 0, 0});
+    }
+    if (is(36)) { /* the even ones */
+        for (uint32_t i = 0; i < 1024; i++)
+            // 36 ErrorWrite5, whole
+            if (mended_ || i % 2 == 0) y_.SetValue(i, half(1));
+    }
     if (is(34)) { /* as many blocks as the launch should have had */
         // 34 ErrorWrite5, whole, 2 cores
         DataCopy(y_[uint64_t(GetBlockIdx()) * (mended_ ? 512 : 256)], a, mended_ ? 512 : 256);
