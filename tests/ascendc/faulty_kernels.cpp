@@ -1,6 +1,6 @@
 /* Kernels with one fault each, and the same ones mended. The request's numbers are the kernel's and whether it is
- * mended. Above the line that is named stands a comment: the kernel's number and its kind of fault. Arrays: x of
- * 1024 half, another of 4096 half, y and a workspace of 1024 half. */
+ * mended. Above the line that is named stands a comment: the kernel's number, its kind of fault, and how it is
+ * launched, if not as usual. Arrays: x of 1024 half, another of 4096 half, y and a workspace of 1024 half. */
 #include "launch_program.h"
 
 using namespace AscendC;
@@ -76,7 +76,7 @@ struct WaitsAtEnd : Waiting {
 };
 struct SyncsAtEnd {
     ~SyncsAtEnd() {
-        // 67 ErrorSync6
+        // 67 ErrorSync6, 2 cores
         SyncAll();
     }
 };
@@ -93,7 +93,7 @@ void Kernel::destructors() {
         if (broken(66) && GetBlockIdx() == 1) {
             GlobalTensor<half> z = x[512];
             LocalTensor<half> t = room.Get<half>();
-            // 66 ErrorWrite2
+            // 66 ErrorWrite2, 2 cores
             DataCopy(t, z, 1024);
         }
     }
@@ -235,6 +235,97 @@ void Kernel::queues() {
         // 19 ErrorBuffer0
         pool.InitBuffer(large, mended ? 512 : 2048);
     }
+    if (is(100)) {
+        LocalTensor<half> t = loaded(), z = out.AllocTensor<half>();
+        Adds(z, t, half(1), N);
+        in.FreeTensor(t);
+        out.EnQue(z);
+        if (mended) z = out.DeQue<half>();
+        // 100 ErrorBuffer1
+        DataCopy(y, z, N);
+        out.FreeTensor(mended ? z : out.DeQue<half>());
+    }
+    if (is(101)) { /* the second half comes too late */
+        LocalTensor<half> t = in.AllocTensor<half>();
+        DataCopy(t, x, N / 2);
+        if (!mended) in.EnQue(t);
+        // 101 ErrorBuffer1
+        DataCopy(t[N / 2], x[N / 2], N / 2);
+        if (mended) in.EnQue(t);
+        in.FreeTensor(in.DeQue<half>());
+    }
+    if (is(102)) { /* of two tiles under way, the one that is not taken yet */
+        LocalTensor<half> tiles[2];
+        for (LocalTensor<half> &t : tiles) {
+            in.AllocTensor(t);
+            DataCopy(t, x, N);
+            in.EnQue(t);
+        }
+        in.DeQue(tiles[0]);
+        // 102 ErrorBuffer1
+        const half first = tiles[mended ? 0 : 1].GetValue(0);
+        in.FreeTensor(tiles[0]);
+        in.FreeTensor(in.DeQue<half>());
+        if (float(first) != 1) Trap();
+    }
+    if (is(110)) {
+        LocalTensor<half> t = loaded();
+        if (!mended) in.FreeTensor(t);
+        // 110 ErrorRead1
+        const half first = t.GetValue(0);
+        if (mended) in.FreeTensor(t);
+        if (float(first) != 1) Trap();
+    }
+    if (is(111)) { /* given only to the first tile's */
+        LocalTensor<half> z = out.AllocTensor<half>(), t;
+        for (uint32_t i = 0; i < 2; i++) {
+            if (mended || i == 0) t = loaded();
+            // 111 ErrorRead1
+            Muls(z, t, half(2), N);
+            in.FreeTensor(t);
+        }
+        store(z);
+    }
+    if (is(112)) {
+        LocalTensor<half> z;
+        for (uint32_t i = 0; i < 2; i++) {
+            if (mended || i == 0) z = out.AllocTensor<half>();
+            // 112 ErrorFree
+            out.FreeTensor(z);
+        }
+    }
+    if (is(113)) { /* a tail that leaves early */
+        for (uint32_t at = 0; at < 600; at += N) {
+            // 113 ErrorLeak
+            LocalTensor<half> t = in.AllocTensor<half>();
+            DataCopy(t, x[at], N);
+            in.EnQue(t);
+            t = in.DeQue<half>();
+            if (at + N > 600 && !mended) break;
+            in.FreeTensor(t);
+        }
+    }
+    if (is(114)) {
+        LocalTensor<half> t = mended ? out.AllocTensor<half>() : room.Get<half>();
+        Duplicate(t, half(1), N);
+        // 114 ErrorBuffer4
+        out.EnQue(t);
+        out.FreeTensor(out.DeQue<half>());
+    }
+    if (is(120)) {
+        for (uint32_t i = 0; i < 4; i++) {
+            // 120 ErrorAssert
+            ascendc_assert(mended || i * N + N <= 768);
+        }
+    }
+    if (is(121)) {
+        // 121 ErrorAssert
+        assert(float(wide.GetValue(0)) == (mended ? 1 : 2));
+    }
+    if (is(122)) {
+        // 122 ErrorAssert
+        if (!mended) trap();
+    }
 }
 
 void Kernel::ranges() {
@@ -316,6 +407,34 @@ void Kernel::ranges() {
         if (mended) PipeBarrier<PIPE_ALL>();
         // 34 ErrorWrite3
         DataCopy(a, x[N], N);
+    }
+    if (is(103)) { /* the sum is only of the last tile */
+        Duplicate(b, half(0), N);
+        for (uint32_t i = 0; i < 4; i++) {
+            // 103 ErrorWrite3
+            DataCopy(a, x[i * N], N);
+            PipeBarrier<PIPE_ALL>();
+            if (mended) Add(b, b, a, N);
+            PipeBarrier<PIPE_ALL>();
+        }
+        if (!mended) Add(b, b, a, N);
+    }
+    if (is(104)) { /* a tail over the tail of the other input */
+        const DataCopyExtParams tail{1, 100, 0, 0, 0};
+        const DataCopyPadExtParams<half> zeros{true, 0, 14, half(0)};
+        DataCopyPad(a, x[900], tail, zeros);
+        // 104 ErrorWrite3
+        DataCopyPad(mended ? b : a, wide[900], tail, zeros);
+        PipeBarrier<PIPE_ALL>();
+        Add(b, a, mended ? b : a, 64);
+    }
+    if (is(105)) { /* every other block of 32 bytes */
+        const DataCopyParams blocks{4, 1, 1, 1};
+        DataCopy(a, x, blocks);
+        // 105 ErrorWrite3
+        DataCopy(a[mended ? 16 : 0], x[16], blocks);
+        PipeBarrier<PIPE_ALL>();
+        Adds(b, a, half(1), mended ? 128 : 16);
     }
     if (is(35)) {
         Duplicate(a, half(1), N);
@@ -406,6 +525,15 @@ void Kernel::ranges() {
         PipeBarrier<PIPE_ALL>();
         DataCopy(y, b[mended ? 128 : 64], 64);
     }
+    if (is(115)) {
+        // 115 ErrorWrite4
+        DataCopy(a[mended ? 32 : 20], x, N);
+    }
+    if (is(116)) { /* rows of 20 elements, one behind the other */
+        for (uint32_t row = 0; row < 3; row++)
+            // 116 ErrorWrite4
+            DataCopyPad(a[row * (mended ? 32 : 20)], x[row * 20], DataCopyExtParams{1, 40, 0, 0, 0}, {});
+    }
     if (is(79)) {
         Duplicate(a, half(1), N);
         // 79 ErrorParam
@@ -482,6 +610,45 @@ void Kernel::order() {
         SetFlag<HardEvent::MTE2_V>(EVENT_ID3);
         WaitFlag<HardEvent::MTE2_V>(EVENT_ID3);
     }
+    if (is(106)) {
+        const auto id = EVENT_ID1;
+        SetFlag<HardEvent::MTE3_V>(id);
+        for (uint32_t i = 0; i < 2; i++) {
+            if (mended) WaitFlag<HardEvent::MTE3_V>(id);
+            Duplicate(a, half(1), N);
+            SetFlag<HardEvent::V_MTE3>(id);
+            WaitFlag<HardEvent::V_MTE3>(id);
+            DataCopy(y, a, N);
+            // 106 ErrorSync7
+            SetFlag<HardEvent::MTE3_V>(id);
+        }
+        WaitFlag<HardEvent::MTE3_V>(id);
+    }
+    if (is(107)) {
+        for (uint32_t i = 0; i < 9; i++) {
+            // 107 ErrorSync7
+            const TEventID id = pipe.AllocEventID<HardEvent::V_S>();
+            SetFlag<HardEvent::V_S>(id);
+            WaitFlag<HardEvent::V_S>(id);
+            if (mended) pipe.ReleaseEventID<HardEvent::V_S>(id);
+        }
+    }
+    if (is(108)) {
+        TQueSync<PIPE_V, PIPE_MTE3> sync;
+        sync.SetFlag(0);
+        // 108 ErrorSync7
+        set_flag(PIPE_V, PIPE_MTE3, mended ? EVENT_ID1 : EVENT_ID0);
+        sync.WaitFlag(0);
+        if (mended) wait_flag(PIPE_V, PIPE_MTE3, EVENT_ID1);
+    }
+    if (is(109)) {
+        for (int32_t i = 0; i < 8; i++) pipe.AllocEventID(HardEvent::MTE2_V);
+        if (mended) pipe.ReleaseEventID(HardEvent::MTE2_V, 7);
+        // 109 ErrorSync7
+        const TEventID id = pipe.FetchEventID(HardEvent::MTE2_V);
+        SetFlag<HardEvent::MTE2_V>(id);
+        WaitFlag<HardEvent::MTE2_V>(id);
+    }
     if (is(48)) {
         Duplicate(a, half(1), N);
         PipeBarrier<PIPE_ALL>();
@@ -489,6 +656,27 @@ void Kernel::order() {
         wait(MTE3_MTE2());
         // 48 ErrorSync4
         DataCopy(b, workspace, N);
+    }
+    if (is(117)) { /* a sum in global memory, tile by tile */
+        Duplicate(a, half(1), N);
+        PipeBarrier<PIPE_ALL>();
+        DataCopy(workspace, a, N);
+        PipeBarrier<PIPE_ALL>();
+        for (uint32_t i = 0; i < 2; i++) {
+            // 117 ErrorSync4
+            DataCopy(b, workspace, N);
+            SetFlag<HardEvent::MTE2_V>(EVENT_ID1);
+            WaitFlag<HardEvent::MTE2_V>(EVENT_ID1);
+            Adds(a, b, half(1), N);
+            SetFlag<HardEvent::V_MTE3>(EVENT_ID1);
+            WaitFlag<HardEvent::V_MTE3>(EVENT_ID1);
+            DataCopy(workspace, a, N);
+            SetFlag<HardEvent::V_MTE2>(EVENT_ID1);
+            WaitFlag<HardEvent::V_MTE2>(EVENT_ID1);
+            SetFlag<HardEvent::MTE3_V>(EVENT_ID1);
+            WaitFlag<HardEvent::MTE3_V>(EVENT_ID1);
+            wait(MTE3_MTE2());
+        }
     }
     if (is(50)) {
         DataCopy(a, x, N);
@@ -571,25 +759,41 @@ void Kernel::cores() {
         DataCopy(workspace[uint64_t(block) * N], a, N);
         PipeBarrier<PIPE_ALL>();
         if (mended) SyncAll();
-        // 60 ErrorSync4
+        // 60 ErrorSync4, 2 cores
         if (block == 1) DataCopy(b, workspace, N);
     }
     if (is(61)) {
-        // 61 ErrorSync6
+        // 61 ErrorSync6, 2 cores
         if (mended || block == 0) SyncAll();
     }
     if (is(62)) {
         if (mended) CrossCoreSetFlag<0, PIPE_MTE3>(4);
-        // 62 ErrorSync6
+        // 62 ErrorSync6, 2 cores
         CrossCoreWaitFlag(4);
     }
     if (is(63)) {
-        // 63 ErrorWrite6
+        // 63 ErrorWrite6, 2 cores
         y.SetValue(uint64_t(block) * (mended ? 32 : 1), half(1));
     }
     if (is(64)) {
-        // 64 ErrorWrite6
+        // 64 ErrorWrite6, 2 cores
         y.SetValue(0, half(mended ? 1 : block + 1));
+    }
+    if (is(118)) { /* halves of no whole lines */
+        const uint64_t half_of_all = mended ? 512 : 500;
+        for (uint64_t i = 0; i < half_of_all; i++)
+            // 118 ErrorWrite6, 2 cores
+            y.SetValue(uint64_t(block) * half_of_all + i, half(1));
+    }
+    if (is(119)) { /* the flag is raised before the copy that it tells of */
+        Duplicate(a, half(1), 512);
+        PipeBarrier<PIPE_ALL>();
+        if (!mended) CrossCoreSetFlag<0, PIPE_MTE3>(4);
+        DataCopy(workspace[uint64_t(block) * 512], a, 512);
+        if (mended) CrossCoreSetFlag<0, PIPE_MTE3>(4);
+        CrossCoreWaitFlag(4);
+        // 119 ErrorSync4, 2 cores
+        DataCopyPad(b, workspace[uint64_t(1 - block) * 512], DataCopyExtParams{1, 512, 0, 0, 0}, {});
     }
     if (is(69)) {
         GroupBarrier<PipeMode::MTE3_MODE> barrier(reinterpret_cast<GM_ADDR>(512), 1, 1);
@@ -599,7 +803,7 @@ void Kernel::cores() {
             DataCopy(workspace, a, N);
             if (mended) barrier.Arrive(0);
         } else {
-            // 69 ErrorSync6
+            // 69 ErrorSync6, 2 cores
             barrier.Wait(0);
             DataCopy(b, workspace, N);
             PipeBarrier<PIPE_ALL>();
@@ -607,7 +811,7 @@ void Kernel::cores() {
         }
     }
     if (is(68)) {
-        // 68 ErrorParam
+        // 68 ErrorParam, 2 cores
         if (block == 0) GroupBarrier<PipeMode::MTE3_MODE>(reinterpret_cast<GM_ADDR>(512), 2, 2).Arrive(mended ? 1 : 2);
     }
 }

@@ -30,9 +30,11 @@ inline uint64_t read_word() {
     return word;
 }
 
-/* with_advice: what is only advice is answered as a fault is. */
-template <typename Launch>
-inline int serve(Launch launch, bool with_advice = false) {
+inline void look_at_nothing(const Request &) {}
+
+/* with_advice: what is only advice is answered as a fault is. look: at what is there after the launch. */
+template <typename Launch, typename Look = decltype(&look_at_nothing)>
+inline int serve(Launch launch, bool with_advice = false, Look look = look_at_nothing) {
     Request r;
     const uint64_t cores = read_word(), kind = read_word(), ratio = read_word();
     r.numbers.resize(read_word());
@@ -63,6 +65,7 @@ inline int serve(Launch launch, bool with_advice = false) {
             asc_cpu::Blocks blocks;
             blocks.run(uint32_t(cores), chip, asc_cpu::Kernel(kind), uint32_t(ratio), body);
         }
+        look(r);
     } catch (const asc_cpu::Fault &caught) {
         fault = caught;
     }

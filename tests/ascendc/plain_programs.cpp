@@ -10,6 +10,9 @@ namespace cube_instructions {
 namespace faulty_kernels {
 #include "faulty_kernels.cpp"
 }
+namespace faulty_launches {
+#include "faulty_launches.cpp"
+}
 namespace high_level {
 #include "high_level.cpp"
 }
@@ -30,6 +33,7 @@ int main(int, char **arguments) {
     const std::string name = arguments[1];
     if (name == "cube_instructions") return cube_instructions::main();
     if (name == "faulty_kernels") return faulty_kernels::main();
+    if (name == "faulty_launches") return faulty_launches::main();
     if (name == "high_level") return high_level::main();
     if (name == "own_addresses") return own_addresses::main();
     if (name == "registers") return registers::main();

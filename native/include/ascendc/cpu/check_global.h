@@ -68,7 +68,7 @@ inline void check_global_write(const Operand &o, Now &now, Global &g, uint64_t o
         }
     }
     events().push_back({c.number, c.time, c.issued[now.pipe], uint8_t(now.pipe), scalar, place().where});
-    for (uint64_t i = offset / 4; i * 4 < offset + bytes; i++) g.stamps[size_t(i)] = id;
+    g.stamp(offset, bytes, id);
     g.writer = place().where;
 }
 

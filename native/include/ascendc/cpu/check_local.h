@@ -7,6 +7,11 @@
 
 namespace asc_cpu {
 
+/* Memories that vector instructions don't reach: those of the cube, but for its results on older chips. */
+inline bool is_of_cube(Space space) {
+    return space != Space::GM && space != Space::UB && space != Space::L0C;
+}
+
 inline void use(const Operand &o, const Now &now) {
     const char *const kind = o.write ? "ErrorWrite1" : "ErrorRead1";
     if (!o.base)
@@ -14,13 +19,17 @@ inline void use(const Operand &o, const Now &now) {
             kind, o.space == Space::GM ? "call SetGlobalBuffer first" : "take it from AllocTensor, DeQue or Get",
             "%s: %s", now.name,
             o.space == Space::GM ? "a GlobalTensor without SetGlobalBuffer" : "a tensor that was never allocated");
+    if (now.pipe == index_of(PIPE_V) && is_of_cube(o.space))
+        fail_with("ErrorBuffer2", "take it from a queue or buffer of VECIN, VECOUT or VECCALC",
+                  "%s: a vector instruction on a tensor in %s", now.name, name_of(o.space));
     if (!o.buffer) return;
     if (o.buffer->stage == Stage::Free)
         fail_with(kind, "call FreeTensor after the last use", "%s: %s was freed", now.name, Name(o).text);
     if (o.buffer->stage == Stage::Queued)
         fail_with("ErrorBuffer1", "use what DeQue returns", "%s: %s is used between EnQue and DeQue", now.name,
                   Name(o).text);
-    if (now.pipe == 1 && !o.write && o.buffer->stage == Stage::Allocated && o.buffer->input && settings().strict)
+    if (now.pipe == index_of(PIPE_V) && !o.write && o.buffer->stage == Stage::Allocated && o.buffer->input &&
+        settings().strict)
         fail_with("ErrorBuffer2", "EnQue it after the copy and DeQue it before use",
                   "%s: %s, a VECIN tensor, is read before EnQue and DeQue", now.name, Name(o).text);
 }

@@ -58,7 +58,8 @@ class JoinedPipes {
 template <typename T, typename Sum>
 inline void copy_from_l0c(const AscendC::LocalTensor<T> &to, const AscendC::LocalTensor<Sum> &from,
                           const AscendC::DataCopyParams &p, const AscendC::DataCopyEnhancedParams &e, Where w) {
-    need_parameter(e.deqScale == AscendC::DeqScale::DEQ_NONE || e.deqScale == AscendC::DeqScale::DEQ ||
+    need_parameter(w,
+                   e.deqScale == AscendC::DeqScale::DEQ_NONE || e.deqScale == AscendC::DeqScale::DEQ ||
                        e.deqScale == AscendC::DeqScale::DEQ16,
                    "DataCopy", "deqScale is DEQ_NONE, DEQ or DEQ16");
     constexpr uint64_t fractal = 256;
@@ -95,7 +96,7 @@ template <typename T, typename U>
 inline void DataCopy(const LocalTensor<T> &dst, const LocalTensor<U> &src, const DataCopyParams &p,
                      const DataCopyEnhancedParams &enhanced, asc_cpu::Where w = asc_cpu::Where::here()) {
     if (src.space() == asc_cpu::Space::L0C) return asc_cpu::copy_from_l0c(dst, src, p, enhanced, w);
-    asc_cpu::need_parameter(enhanced.blockMode == BlockMode::BLOCK_MODE_NORMAL, "DataCopy",
+    asc_cpu::need_parameter(w, enhanced.blockMode == BlockMode::BLOCK_MODE_NORMAL, "DataCopy",
                             "fractals are copied from L0C only");
     DataCopy(dst, src.template ReinterpretCast<T>(), p, w);
 }
@@ -113,7 +114,8 @@ inline void DataCopy(const GlobalTensor<T> &dst, const LocalTensor<T> &src, cons
 /* Of a bias of 16-bit elements in L1, into the bias table as float. */
 inline void DataCopy(const LocalTensor<float> &dst, const LocalTensor<half> &src, const DataCopyParams &p,
                      asc_cpu::Where w = asc_cpu::Where::here()) {
-    asc_cpu::need_parameter(dst.space() == asc_cpu::Space::BT, "DataCopy", "half becomes float in the bias table only");
+    asc_cpu::need_parameter(w, dst.space() == asc_cpu::Space::BT, "DataCopy",
+                            "half becomes float in the bias table only");
     const uint32_t count = p.blockCount, n = p.blockLen * 64u / 2;
     const int64_t from_step = p.blockLen * 64 + p.srcStride * 32, to_step = p.blockLen * 128 + p.dstStride * 64;
     const asc_cpu::Operand target = asc_cpu::writes_bytes(dst, {0, n * uint64_t(4), count, to_step});

@@ -29,10 +29,11 @@ template <typename Tensor>
 inline uint8_t *address_of(const Tensor &tensor) {
     return tensor.reads(0).base;
 }
-inline void need_space(const Operand &o, Space space, const char *instruction, const char *position) {
-    if (o.base && o.space != space)
-        fail_with("ErrorBuffer2", "take it from a queue or buffer of that position", "%s: an operand in %s, not %s",
-                  instruction, name_of(o.space), position);
+inline void need_space(Where w, const Operand &o, Space space, const char *instruction, const char *position) {
+    if (!o.base || o.space == space) return;
+    at(w);
+    fail_with("ErrorBuffer2", "take it from a queue or buffer of that position", "%s: an operand in %s, not %s",
+              instruction, name_of(o.space), position);
 }
 
 /* The cube's registers of one core. */
@@ -60,8 +61,10 @@ inline void wait_by_unit_flag(pipe_t waits, pipe_t for_pipe) {
 }
 
 /* What an instruction's parameters can't be. */
-inline void need_parameter(bool holds, const char *instruction, const char *rule) {
-    if (!holds) fail("ErrorParam", "%s: %s", instruction, rule);
+inline void need_parameter(Where w, bool holds, const char *instruction, const char *rule) {
+    if (holds) return;
+    at(w);
+    fail("ErrorParam", "%s: %s", instruction, rule);
 }
 
 }  // namespace asc_cpu

@@ -99,8 +99,8 @@ inline void InitSocState() {}
 inline int64_t get_system_cycle() {
     return AscendC::GetSystemCycle();
 }
-inline void trap() {
-    AscendC::Trap();
+inline void trap(asc_cpu::Where w = asc_cpu::Where::here()) {
+    AscendC::Trap(w);
 }
 
 using AscendC::PRINTF;

@@ -10,7 +10,7 @@
  *   ErrorLeak a tensor never freed; ErrorFree freed twice
  *   ErrorBuffer0 no InitBuffer or too large, 1 used between EnQue and DeQue, 2 the wrong position or moment, 3 the
  *     order of AllocTensor, EnQue, DeQue, 4 another queue's tensor, 5 a second TPipe
- *   ErrorParam a parameter that the instruction does not take
+ *   ErrorParam a parameter that the instruction does not take; ErrorAssert a kernel's own assertion or Trap
  *
  * An instruction takes the place of its call as a last parameter `Where w = Where::here()` and passes it to issue();
  * what has no room for it (an operator, say) reports the place of the last instruction.

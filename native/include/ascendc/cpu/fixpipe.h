@@ -137,7 +137,7 @@ template <typename T, typename Sum, typename Target>
 inline void fixpipe(const Target &to, const AscendC::LocalTensor<Sum> &from, const Operand *factors,
                     const FixpipeShape &shape, FixpipeConversion how, const FixpipeMatrices &all, Where w) {
     mark_cube_code<T>();
-    need_parameter(sizeof(T) == sizeof(Sum) || how.mode != NoQuant, "Fixpipe",
+    need_parameter(w, sizeof(T) == sizeof(Sum) || how.mode != NoQuant, "Fixpipe",
                    "a target narrower than the sums needs a quantPre");
     std::vector<Run> written, read;
     for (uint32_t i = 0; i < all.number; i++) {
@@ -146,7 +146,7 @@ inline void fixpipe(const Target &to, const AscendC::LocalTensor<Sum> &from, con
                         uint32_t(divide_up(shape.columns, FRACTAL_ROWS)), int64_t(shape.source_strip * 64)});
     }
     const Operand target = to.writes_runs(written), source = from.reads_runs(read);
-    need_space(source, Space::L0C, "Fixpipe", "L0C (CO1)");
+    need_space(w, source, Space::L0C, "Fixpipe", "L0C (CO1)");
     Operand vector = factors ? *factors : source;
     vector.more = nullptr, vector.n_more = 0;
     vector.run = {0, factors && quant_by_column(how.mode) ? shape.columns * uint64_t(8) : 0};
@@ -154,7 +154,7 @@ inline void fixpipe(const Target &to, const AscendC::LocalTensor<Sum> &from, con
     T *const t = reinterpret_cast<T *>(target.base);
     const Sum *const s = reinterpret_cast<const Sum *>(source.base);
     if (factors) how.vector = reinterpret_cast<const uint64_t *>(factors->base);
-    need_parameter(!quant_by_column(how.mode) || how.vector, "Fixpipe", "a quantPre by columns needs their factors");
+    need_parameter(w, !quant_by_column(how.mode) || how.vector, "Fixpipe", "a quantPre by columns needs their factors");
     const Atomic mode = target.space == Space::GM ? core().atomic : Atomic::None;
     issue(PIPE_FIX, "Fixpipe", w, {target, source, vector}, [=] {
         for (uint32_t i = 0; i < all.number; i++)
@@ -173,7 +173,7 @@ template <typename T, typename Sum, typename Target, typename Params>
 inline void fixpipe_by_size(const Target &to, const AscendC::LocalTensor<Sum> &from, const Operand *factors,
                             const Params &p, AscendC::CO2Layout format, const FixpipeMatrices &all, Where w) {
     const bool strips = format == AscendC::CO2Layout::NZ;
-    need_parameter(format != AscendC::CO2Layout::COLUMN_MAJOR, "Fixpipe",
+    need_parameter(w, format != AscendC::CO2Layout::COLUMN_MAJOR, "Fixpipe",
                    "columns (CFG_COLUMN_MAJOR) are not simulated");
     const uint64_t apart = strips ? uint64_t(p.dstStride) * C0_BYTES / sizeof(T) : p.dstStride;
     const FixpipeShape shape{p.mSize, p.nSize, p.srcStride, apart, strips, strip_of<T>(p.isChannelSplit)};

@@ -1,6 +1,8 @@
 /* Global memory: the tensors of a launch, and of every four bytes of them who wrote them and when. */
 #pragma once
 
+#include <map>
+
 #include "memory.h"
 
 namespace asc_cpu {
@@ -35,8 +37,45 @@ struct Global {
      * that are the same it is not known whether something wrote them. */
     std::vector<uint8_t> before = {};
 
-    bool wrote(uint64_t offset) const {
-        return (!stamps.empty() && stamps[size_t(offset / 4)] != 0) || changed(offset);
+    /* Of four bytes of which only some were written: which ones. */
+    std::map<uint64_t, uint8_t> partly = {};
+
+    /* The first of the four bytes around this one that nothing wrote; 4: there is none. */
+    uint32_t gap(uint64_t offset) const {
+        if (changed(offset)) return 4;
+        if (stamps.empty() || !stamps[size_t(offset / 4)]) return 0;
+        const auto found = partly.find(offset / 4);
+        if (found == partly.end()) return 4;
+        uint32_t i = 0;
+        while (found->second >> i & 1) i++;
+        return i;
+    }
+    bool wrote(uint64_t offset) const { return gap(offset) == 4; }
+    void stamp(uint64_t offset, uint64_t n, uint32_t event) {
+        if (!n) return;
+        const uint64_t first = offset / 4, last = (offset + n - 1) / 4;
+        stamp_part(first, offset, offset + n);
+        if (last > first) {
+            stamp_part(last, offset, offset + n);
+            if (!partly.empty()) partly.erase(partly.upper_bound(first), partly.lower_bound(last));
+        }
+        for (uint64_t word = first; word <= last; word++) stamps[size_t(word)] = event;
+    }
+    void stamp_part(uint64_t word, uint64_t begin, uint64_t end) {
+        const auto mask = [word](uint64_t from, uint64_t to) {
+            uint8_t bits = 0;
+            for (uint32_t i = 0; i < 4; i++)
+                if (word * 4 + i >= from && word * 4 + i < to) bits = uint8_t(bits | 1 << i);
+            return bits;
+        };
+        const uint8_t all = mask(0, bytes), now = mask(begin, end);
+        const auto found = partly.find(word);
+        if (found == partly.end() && stamps[size_t(word)]) return;
+        const uint8_t then = uint8_t(now | (found == partly.end() ? 0 : found->second));
+        if ((then & all) != all)
+            partly[word] = then;
+        else if (found != partly.end())
+            partly.erase(found);
     }
     bool has_threads() const { return !before.empty(); }
     bool changed(uint64_t offset) const {
@@ -79,8 +118,16 @@ inline uint64_t inside(const void *at, uint64_t bytes) {
 /* The first byte that nothing wrote, or g.bytes. */
 inline uint64_t first_unwritten(const Global &g) {
     for (uint64_t at = 0; at < g.bytes; at += 4)
-        if (!g.wrote(at)) return at;
+        if (const uint32_t i = g.gap(at); i < 4) return at + i;
     return g.bytes;
+}
+/* Tells of it at the line that writes the tensor's others, if there is one. */
+inline void report_unwritten(const Global &g, uint64_t at) {
+    place() = {g.writer, -1};
+    report("ErrorWrite5", "write every element, those of the last tile too", g.name, -1,
+           "tensor %s%s: byte %llu was never written", g.name, g.writer.line ? ", which this line writes" : "",
+           (unsigned long long)at);
+    place() = {};
 }
 
 /* Of the workspace, in front of what is the operator's. */

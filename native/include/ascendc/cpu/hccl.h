@@ -186,7 +186,7 @@ class Hccl {
                          GM_ADDR receive, const void *receiveCounts, const void *receivePlaces,
                          HcclDataType receiveType, uint8_t repeat = 1, Where w = Where::here()) {
         const uint64_t bytes = first(sendCounts) * asc_cpu::hccl_bytes(sendType);
-        asc_cpu::need_parameter(bytes == first(receiveCounts) * asc_cpu::hccl_bytes(receiveType), "Hccl AlltoAllV",
+        asc_cpu::need_parameter(w, bytes == first(receiveCounts) * asc_cpu::hccl_bytes(receiveType), "Hccl AlltoAllV",
                                 "a rank sends itself as much as it receives from itself");
         return prepare("Hccl AlltoAllV", send + first(sendPlaces) * asc_cpu::hccl_bytes(sendType),
                        receive + first(receivePlaces) * asc_cpu::hccl_bytes(receiveType), bytes, repeat, commit, w);
@@ -295,7 +295,7 @@ class Hccl {
                        Where w) {
         asc_cpu::at(w);
         begun(name);
-        asc_cpu::need_parameter(tasks_.size() < HCCL_MAX_HANDLE_ID_NUM && repeat > 0, name,
+        asc_cpu::need_parameter(w, tasks_.size() < HCCL_MAX_HANDLE_ID_NUM && repeat > 0, name,
                                 "a kernel has at most 32 handles, each of a task at least");
         tasks_.push_back({name, {}, repeat, 0, 0, w});
         if (from) tasks_.back().pieces.push_back({from, to, bytes});

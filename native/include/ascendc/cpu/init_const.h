@@ -23,7 +23,7 @@ inline void InitConstValue(const LocalTensor<T> &to, const InitConstValueParams<
     const uint32_t block = to.space() == Space::L0A || to.space() == Space::L0B ? FRACTAL_BYTES : C0_BYTES;
     const uint64_t bytes = uint64_t(p.blockNum) * block, step = bytes + uint64_t(p.dstGap) * block;
     const Operand target = writes_bytes(to, {0, bytes, p.repeatTimes, int64_t(step)}, block);
-    need_parameter(target.space != Space::UB, "InitConstValue", "Duplicate is what fills the unified buffer");
+    need_parameter(w, target.space != Space::UB, "InitConstValue", "Duplicate is what fills the unified buffer");
     uint8_t *const t = target.base;
     const T value = T(p.initValue);
     const uint32_t repeats = p.repeatTimes;

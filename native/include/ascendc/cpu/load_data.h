@@ -92,6 +92,9 @@ inline void carry_unwritten(const Operand &target, const Operand &source, int64_
             written.written.clear(t + uint64_t(place(i)) * bits / 8, (bits + 7) / 8);
 }
 
+inline void need_loadable(Where w, const Operand &source, const char *instruction) {
+    if (source.space != Space::GM) need_space(w, source, Space::L1, instruction, "L1 (A1, B1)");
+}
 inline pipe_t load_pipe(Space source) {
     return source == Space::GM ? PIPE_MTE2 : PIPE_MTE1;
 }
@@ -114,13 +117,14 @@ inline void load_2d(const AscendC::LocalTensor<T> &to, const Source &from, const
     mark_cube_code<T>();
     const int64_t step = p.addrMode ? -int64_t(p.srcStride) : int64_t(p.srcStride);
     const FractalWalk walk{p.startIndex, step, int64_t(p.dstGap) + 1, p.repeatTimes, p.ifTranspose};
-    need_parameter(!p.ifTranspose || bits_of<T> == 16, "LoadData",
+    need_parameter(w, !p.ifTranspose || bits_of<T> == 16, "LoadData",
                    "ifTranspose takes 16-bit elements; LoadDataWithTranspose takes the others");
     Operand target = writes_bytes(to, {0, FRACTAL_BYTES, walk.count, walk.target(1)});
     target.align = load_align(target);
     Operand source = reads_bytes(from, {walk.source(0), FRACTAL_BYTES, walk.count, step * int64_t(FRACTAL_BYTES)});
     uint8_t *const t = target.base;
     const uint8_t *const s = source.base;
+    need_loadable(w, source, "LoadData");
     issue(load_pipe(source.space), "LoadData", w, {target, source.loosely()}, [=] { load_fractals(t, s, walk); });
     carry_fractals<bits_of<T>>(target, source, walk);
 }
@@ -142,6 +146,7 @@ inline void load_squares_of(const AscendC::LocalTensor<T> &to, const AscendC::Lo
     const Operand source = reads_bytes(from, {walk.source<bits>(0), square, walk.count, step * int64_t(square)});
     uint8_t *const t = target.base;
     const uint8_t *const s = source.base;
+    need_loadable(w, source, "LoadDataWithTranspose");
     issue(PIPE_MTE1, "LoadDataWithTranspose", w, {target, source.loosely()}, [=] { load_squares<bits>(t, s, walk); });
     constexpr uint32_t side = side_of_square<bits>, c0 = c0_of<T>;
     for (uint32_t i = 0; i < walk.count; i++)
@@ -173,7 +178,7 @@ inline void LoadData(const LocalTensor<T> &to, const GlobalTensor<T> &from, cons
 template <typename T>
 inline void LoadData(const LocalTensor<T> &to, const LocalTensor<T> &from, const LoadData2DParamsV2 &p,
                      asc_cpu::Where w = asc_cpu::Where::here()) {
-    asc_cpu::need_parameter(!p.ifTranspose || asc_cpu::bits_of<T> == 16, "LoadData",
+    asc_cpu::need_parameter(w, !p.ifTranspose || asc_cpu::bits_of<T> == 16, "LoadData",
                             "ifTranspose takes 16-bit elements");
     for (uint32_t k = 0; k < p.kStep; k++) {
         const int64_t first = (int64_t(p.kStartPosition) + k) * p.srcStride + p.mStartPosition;
@@ -185,6 +190,7 @@ inline void LoadData(const LocalTensor<T> &to, const LocalTensor<T> &from, const
             asc_cpu::reads_bytes(from, {walk.source(0), uint64_t(bytes), walk.count, bytes});
         uint8_t *const t = target.base + int64_t(k) * strip * bytes;
         const uint8_t *const s = source.base;
+        asc_cpu::need_loadable(w, source, "LoadData");
         asc_cpu::issue(PIPE_MTE1, "LoadData", w, {target, source.loosely()},
                        [=] { asc_cpu::load_fractals(t, s, walk); });
         asc_cpu::Operand strip_target = target;

@@ -84,9 +84,10 @@ inline void load_3d(const AscendC::LocalTensor<T> &to, const AscendC::LocalTenso
                     const Im2colPart &wanted, uint32_t pad, Where w) {
     mark_cube_code<T>();
     constexpr uint32_t bits = bits_of<T>, c0 = c0_of<T>;
-    need_parameter(map.filter_w && map.filter_h && map.stride_w && map.stride_h && map.dilation_w && map.dilation_h,
+    need_parameter(w, map.filter_w && map.filter_h && map.stride_w && map.stride_h && map.dilation_w && map.dilation_h,
                    "LoadData", "filters, strides and dilations are not 0");
-    need_parameter(map.width + map.pad_left + map.pad_right > (map.filter_w - 1) * map.dilation_w &&
+    need_parameter(w,
+                   map.width + map.pad_left + map.pad_right > (map.filter_w - 1) * map.dilation_w &&
                        map.height + map.pad_top + map.pad_bottom > (map.filter_h - 1) * map.dilation_h,
                    "LoadData", "the filter is not larger than the padded map");
     Im2colPart part = wanted;
@@ -98,6 +99,7 @@ inline void load_3d(const AscendC::LocalTensor<T> &to, const AscendC::LocalTenso
     const Operand source = reads_bytes(from, {0, bytes_of<T>(channels * map.height * map.width)});
     uint8_t *const t = target.base;
     const uint8_t *const s = source.base;
+    need_loadable(w, source, "LoadData");
     issue(PIPE_MTE1, "LoadData", w, {target, source.loosely()}, [=] { load_im2col<bits>(t, s, map, part, pad); });
 }
 
@@ -135,7 +137,7 @@ inline void LoadData(const LocalTensor<T> &to, const LocalTensor<T> &from, const
                      asc_cpu::Where w = asc_cpu::Where::here()) {
     constexpr uint32_t c0 = asc_cpu::c0_of<T>, fractal = asc_cpu::FRACTAL_ROWS * c0;
     const uint32_t window = uint32_t(p.filterW) * p.filterH;
-    asc_cpu::need_parameter(window > 0 && p.strideW && p.strideH, "LoadData", "filters and strides are not 0");
+    asc_cpu::need_parameter(w, window > 0 && p.strideW && p.strideH, "LoadData", "filters and strides are not 0");
     uint32_t column = (p.c1Index * window + uint32_t(p.fetchFilterH) * p.filterW + p.fetchFilterW) * c0;
     asc_cpu::Im2col map{
         p.l1H,     p.l1W,     0,         p.padList[0], p.padList[1],      p.padList[2],     p.padList[3],
@@ -168,13 +170,13 @@ struct LoadDataRepeatParam {
     uint8_t repeatTime = 1;
     uint8_t repeatMode = 0;
 };
-inline void SetLoadDataRepeat(const LoadDataRepeatParam &p) {
-    asc_cpu::need_parameter(p.repeatTime == 1 && p.repeatMode < 2, "SetLoadDataRepeat",
+inline void SetLoadDataRepeat(const LoadDataRepeatParam &p, asc_cpu::Where w = asc_cpu::Where::here()) {
+    asc_cpu::need_parameter(w, p.repeatTime == 1 && p.repeatMode < 2, "SetLoadDataRepeat",
                             "repeatMode is 0 or 1, and only a repeatTime of 1 is simulated");
 }
 /* A ring of L1 that reads wrap in; 0, which is none, is what is simulated. */
-inline void SetLoadDataBoundary(uint32_t bytes) {
-    asc_cpu::need_parameter(bytes == 0, "SetLoadDataBoundary", "only 0, no boundary, is simulated");
+inline void SetLoadDataBoundary(uint32_t bytes, asc_cpu::Where w = asc_cpu::Where::here()) {
+    asc_cpu::need_parameter(w, bytes == 0, "SetLoadDataBoundary", "only 0, no boundary, is simulated");
 }
 
 }  // namespace AscendC

@@ -58,22 +58,35 @@ inline bool is_line_written(Memory &m, uint64_t at, uint64_t step, uint32_t k) {
     }
     return true;
 }
-/* Whole fractals are multiplied, of which rows and columns may lack: what they make of C counts as unwritten. */
+/* Whole fractals are multiplied, of which rows and columns may lack: what they make of C counts as unwritten, and is
+ * told here if it is all of C, where it is taken otherwise. */
 template <typename A, typename B, typename C>
 inline void leave_unwritten(const MmadShape &s, const Operand &c, const Operand &a, const Operand &b) {
     Memory &out = core().in(c.space), &in_a = core().in(a.space), &in_b = core().in(b.space);
     const uint64_t at_c = uint64_t(c.base - out.data()), at_a = uint64_t(a.base - in_a.data());
     const uint64_t at_b = uint64_t(b.base - in_b.data()), bands = s.bands<A>();
     const uint64_t step_b = divide_up(s.n, FRACTAL_ROWS) * FRACTAL_BYTES;
+    uint32_t rows = 0, columns = 0;
     const auto clear = [&](uint32_t row, uint32_t column) {
         out.written.clear(at_c + nz_offset(row, column, s.rows_c(), FRACTAL_ROWS) * sizeof(C), sizeof(C));
     };
-    for (uint32_t row = 0; !s.single_row() && row < s.m; row++)
-        if (!is_line_written<A>(in_a, at_a + bytes_of<A>(zz_offset(row, 0, bands, c0_of<A>)), FRACTAL_BYTES, s.k))
-            for (uint32_t column = 0; column < s.n; column++) clear(row, column);
-    for (uint32_t column = 0; column < s.n; column++)
-        if (!is_line_written<B>(in_b, at_b + column * uint64_t(C0_BYTES), step_b, s.k))
-            for (uint32_t row = 0; row < s.m; row++) clear(row, column);
+    for (uint32_t row = 0; !s.single_row() && row < s.m; row++) {
+        if (is_line_written<A>(in_a, at_a + bytes_of<A>(zz_offset(row, 0, bands, c0_of<A>)), FRACTAL_BYTES, s.k))
+            continue;
+        for (uint32_t column = 0; column < s.n; column++) clear(row, column);
+        rows++;
+    }
+    for (uint32_t column = 0; column < s.n; column++) {
+        if (is_line_written<B>(in_b, at_b + column * uint64_t(C0_BYTES), step_b, s.k)) continue;
+        for (uint32_t row = 0; row < s.m; row++) clear(row, column);
+        columns++;
+    }
+    Issued &product = core().log.back();
+    const uint32_t id = uint32_t(core().log.size() - 1);
+    if (rows == s.m || columns == s.n)
+        product.root = id;
+    else if (rows || columns)
+        product.partly = id;
 }
 
 template <typename C, typename A, typename B>
@@ -85,8 +98,8 @@ inline void multiply_in_cube(const AscendC::LocalTensor<C> &c, const AscendC::Lo
     static_assert(sizeof(C) == 4 || is_half, "Mmad sums in float, int32_t or half");
     using Sum = std::conditional_t<std::is_same_v<C, float> || is_half, float, int32_t>;
     using Stored = std::conditional_t<is_half, half, Sum>;
-    need_parameter(p.m && p.n && p.k, "Mmad", "m, n and k are not 0");
-    need_parameter(!p.enSsparse, "Mmad", "sparse matrices are not simulated");
+    need_parameter(w, p.m && p.n && p.k, "Mmad", "m, n and k are not 0");
+    need_parameter(w, !p.enSsparse, "Mmad", "sparse matrices are not simulated");
     const CubeModes &modes = cube_modes();
     const MmadShape shape{p.m, p.n, p.k, p.kDirectionAlign, !p.disableGemv, modes.hf32};
     const bool zero = p.cmatrixInitVal && !p.isBias;
@@ -101,9 +114,9 @@ inline void multiply_in_cube(const AscendC::LocalTensor<C> &c, const AscendC::Lo
     shape.template add_runs_a<A>(of_a);
     shape.template add_runs_b<B>(of_b);
     const Operand left = a.reads_runs(of_a).aligned(L0_ALIGN), right = b.reads_runs(of_b).aligned(L0_ALIGN);
-    need_space(target, Space::L0C, "Mmad", "L0C (CO1)");
-    need_space(left, Space::L0A, "Mmad", "L0A (A2)");
-    need_space(right, Space::L0B, "Mmad", "L0B (B2)");
+    need_space(w, target, Space::L0C, "Mmad", "L0C (CO1)");
+    need_space(w, left, Space::L0A, "Mmad", "L0A (A2)");
+    need_space(w, right, Space::L0B, "Mmad", "L0B (B2)");
     Memory &biases = core().in(Space::BT);
     Operand table =
         from_table && bias ? *bias : Operand{Space::BT, false, 32, 1, nullptr, biases.data(), biases.size(), {}};

@@ -69,7 +69,8 @@ class TBufPool {
         return true;
     }
     template <TPosition where, uint32_t n>
-    bool InitBufPool(TBufPool<where, n> &pool, uint32_t bytes) {
+    bool InitBufPool(TBufPool<where, n> &pool, uint32_t bytes, asc_cpu::Where w = asc_cpu::Where::here()) {
+        asc_cpu::at(w);
         pool.init(take(bytes), rounded(bytes));
         return true;
     }
@@ -100,10 +101,11 @@ class TBufPool {
 
 class TPipe {
    public:
-    TPipe() { Init(); }
+    TPipe(asc_cpu::Where w = asc_cpu::Where::here()) { Init(w); }
     TPipe(const TPipe &) = delete;
     ~TPipe() { Destroy(); }
-    void Init() {
+    void Init(asc_cpu::Where w = asc_cpu::Where::here()) {
+        at(w);
         asc_cpu::Core &c = asc_cpu::core();
         if (c.tpipe == this) return;
         if (c.tpipe && asc_cpu::settings().strict)
@@ -151,20 +153,24 @@ class TPipe {
         return InitBuffer(buffer, bytes, w);
     }
     /* The first event that nothing holds; Fetch does not take it. */
-    TEventID FetchEventID(HardEvent event) { return TEventID(ids_.free(event)); }
-    TEventID AllocEventID(HardEvent event) {
+    TEventID FetchEventID(HardEvent event, asc_cpu::Where w = asc_cpu::Where::here()) {
+        at(w);
+        return TEventID(ids_.free(event));
+    }
+    TEventID AllocEventID(HardEvent event, asc_cpu::Where w = asc_cpu::Where::here()) {
+        at(w);
         const int32_t id = ids_.free(event);
         ids_.of(event) = uint8_t(ids_.of(event) | 1 << id);
         return TEventID(id);
     }
     void ReleaseEventID(HardEvent event, int32_t id) { ids_.of(event) = uint8_t(ids_.of(event) & ~(1 << (id & 7))); }
     template <HardEvent event>
-    TEventID FetchEventID() {
-        return FetchEventID(event);
+    TEventID FetchEventID(asc_cpu::Where w = asc_cpu::Where::here()) {
+        return FetchEventID(event, w);
     }
     template <HardEvent event>
-    TEventID AllocEventID() {
-        return AllocEventID(event);
+    TEventID AllocEventID(asc_cpu::Where w = asc_cpu::Where::here()) {
+        return AllocEventID(event, w);
     }
     template <HardEvent event>
     void ReleaseEventID(int32_t id) {
@@ -233,11 +239,12 @@ class LocalMemAllocator {
 
    public:
     template <typename T>
-    LocalTensor<T> Alloc(uint32_t size) {
-        return Alloc<TPosition::VECCALC, T>(size);
+    LocalTensor<T> Alloc(uint32_t size, asc_cpu::Where w = asc_cpu::Where::here()) {
+        return Alloc<TPosition::VECCALC, T>(size, w);
     }
     template <TPosition position, typename T>
-    LocalTensor<T> Alloc(uint32_t size) {
+    LocalTensor<T> Alloc(uint32_t size, asc_cpu::Where w = asc_cpu::Where::here()) {
+        asc_cpu::at(w);
         const uint32_t bytes = uint32_t(asc_cpu::bytes_of<T>(size));
         const uint32_t begin = asc_cpu::reserve(space, bytes, 0, 0);
         LocalTensor<T> made(space, nullptr, begin, bytes);
@@ -245,12 +252,12 @@ class LocalMemAllocator {
         return made;
     }
     template <TPosition position, typename T, uint32_t size>
-    LocalTensor<T> Alloc() {
-        return Alloc<position, T>(size);
+    LocalTensor<T> Alloc(asc_cpu::Where w = asc_cpu::Where::here()) {
+        return Alloc<position, T>(size, w);
     }
     template <typename T, uint32_t size>
-    LocalTensor<T> Alloc() {
-        return Alloc<TPosition::VECCALC, T>(size);
+    LocalTensor<T> Alloc(asc_cpu::Where w = asc_cpu::Where::here()) {
+        return Alloc<TPosition::VECCALC, T>(size, w);
     }
     uint32_t GetCurAddr() const { return asc_cpu::core().in(space).used; }
 };

@@ -58,8 +58,6 @@ class Launch {
         if (!b.shape) return b.bytes;
         return is_shape(b.shape) && has_room(b) ? elements_of(b.shape, b.bytes / b.element) * b.element : 0;
     }
-    /* At the line that writes the others, if there is one. */
-    static void tell_unwritten(const asc_cpu::Global &g, uint64_t at);
     void tell(const asc_cpu::Fault &fault) const;
     const LaunchRequest &request_;
 };
@@ -102,7 +100,7 @@ ASC_RUNTIME void Launch::check_outputs() const {
                             "tensor %s: byte %llu is what it was before the first SIMT threads", g.name,
                             (unsigned long long)at);
         else
-            tell_unwritten(g, at);
+            asc_cpu::report_unwritten(g, at);
     }
 }
 
@@ -111,7 +109,7 @@ ASC_RUNTIME void Launch::check_shapes(const asc_cpu::Global &g) const {
     for (uint64_t slot = 0; slot < g.bytes / 8; slot += SHAPE_WORDS) {
         const uint64_t rank = rank_of(words + slot);
         for (uint64_t d = 0; d <= (rank < SHAPE_WORDS ? rank : 0); d++)
-            if (!g.wrote((slot + d) * 8)) return tell_unwritten(g, (slot + d) * 8);
+            if (!g.wrote((slot + d) * 8)) return asc_cpu::report_unwritten(g, (slot + d) * 8);
         asc_cpu::place() = {g.writer, -1};
         if (rank >= SHAPE_WORDS)
             asc_cpu::report("ErrorParam", "write the number of dims, 8 at most, then the dims", g.name, int64_t(slot),
@@ -125,14 +123,6 @@ ASC_RUNTIME void Launch::check_shapes(const asc_cpu::Global &g) const {
         }
         asc_cpu::place() = {};
     }
-}
-
-ASC_RUNTIME void Launch::tell_unwritten(const asc_cpu::Global &g, uint64_t at) {
-    asc_cpu::place() = {g.writer, -1};
-    asc_cpu::report("ErrorWrite5", "write every element, those of the last tile too", g.name, -1,
-                    "tensor %s%s: byte %llu was never written", g.name, g.writer.line ? ", which this line writes" : "",
-                    (unsigned long long)at);
-    asc_cpu::place() = {};
 }
 
 ASC_RUNTIME void Launch::tell(const asc_cpu::Fault &fault) const {

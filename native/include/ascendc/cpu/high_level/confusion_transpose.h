@@ -57,7 +57,7 @@ template <typename T>
 inline void transpose_matrix(Where w, const LocalTensor<T> &dst, const LocalTensor<T> &src, uint64_t rows,
                              uint64_t columns) {
     const uint64_t n = rows * columns;
-    need_parameter(n > 0, "ConfusionTranspose", "the tiling is for the two axes of this shape");
+    need_parameter(w, n > 0, "ConfusionTranspose", "the tiling is for the two axes of this shape");
     T *const y = dst.data();
     const T *const x = src.data();
     issue(PIPE_V, "ConfusionTranspose", w, {dst.writes(n), src.reads(n)}, [=] {
@@ -76,7 +76,7 @@ inline void ConfusionTranspose(const LocalTensor<T> &dst, const LocalTensor<T> &
     using asc_cpu::MatrixOf;
     const uint64_t b = tiling.param0, n = tiling.param1, s = tiling.param2, d = tiling.param3;
     const auto go = [&](MatrixOf to, bool to_nz, MatrixOf from) {
-        asc_cpu::need_parameter(b * n * s * d > 0, "ConfusionTranspose",
+        asc_cpu::need_parameter(w, b * n * s * d > 0, "ConfusionTranspose",
                                 "the tiling is GetConfusionTransposeTilingInfo's, for the four axes of this shape");
         asc_cpu::transpose_axes(w, dst, src, b, asc_cpu::TransposeSide(to, to_nz, n, s, d),
                                 asc_cpu::TransposeSide(from, true, n, s, d));

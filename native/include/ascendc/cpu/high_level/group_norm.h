@@ -13,7 +13,7 @@ inline void BatchNorm(const LocalTensor<T> &dst, const LocalTensor<T> &mean, con
                       const asc_cpu::Same<T> epsilon, const BatchNormTiling &tiling,
                       asc_cpu::Where w = asc_cpu::Where::here()) {
     const uint64_t batch = tiling.originalBLength, features = tiling.meanVarSize;
-    asc_cpu::need_parameter(batch > 0 && features > 0, "BatchNorm", "the tiling is GetBatchNormNDTilingInfo's");
+    asc_cpu::need_parameter(w, batch > 0 && features > 0, "BatchNorm", "the tiling is GetBatchNormNDTilingInfo's");
     const double eps = double(epsilon);
     T *const y = dst.data(), *const m = mean.data(), *const v = variance.data();
     const T *const from = x.data(), *const g = gamma.data(), *const b = beta.data();
@@ -82,7 +82,7 @@ inline void GroupNorm(const LocalTensor<T> &dst, const LocalTensor<T> &mean, con
                       asc_cpu::Where w = asc_cpu::Where::here()) {
     const asc_cpu::Groups s{tiling.n, tiling.g, tiling.d, tiling.hw,
                             tiling.hwAlignSize ? tiling.hwAlignSize : tiling.hw};
-    asc_cpu::need_parameter(s.size() > 0, "GroupNorm", "the tiling is GetGroupNormNDTilingInfo's");
+    asc_cpu::need_parameter(w, s.size() > 0, "GroupNorm", "the tiling is GetGroupNormNDTilingInfo's");
     const double eps = double(epsilon);
     T *const y = dst.data(), *const m = mean.data(), *const v = variance.data();
     const T *const from = x.data(), *const g = gamma.data(), *const b = beta.data();

@@ -49,7 +49,7 @@ inline void LayerNormGrad(const LocalTensor<T> &dx, const LocalTensor<T> &resFor
                           const LocalTensor<T> &gamma, const asc_cpu::Same<T> epsilon,
                           const LayerNormGradTiling &tiling, const LayerNormGradShapeInfo &info = {},
                           asc_cpu::Where w = asc_cpu::Where::here()) {
-    asc_cpu::need_parameter(info.dataFormat == DataFormat::ND, "LayerNormGrad", "the format is ND");
+    asc_cpu::need_parameter(w, info.dataFormat == DataFormat::ND, "LayerNormGrad", "the format is ND");
     const uint32_t h = tiling.hLength, used = tiling.originalHLength ? tiling.originalHLength : h;
     const uint32_t rows = tiling.bLength * tiling.sLength;
     const uint64_t n = uint64_t(rows) * h;

@@ -157,7 +157,7 @@ inline void AscendAntiQuant(const LocalTensor<O> &dst, const LocalTensor<I> &src
                             const LocalTensor<O> &scale, const LocalTensor<uint8_t> &scratch, const uint32_t K,
                             const AntiQuantShapeInfo &shape = {}, asc_cpu::Where w = asc_cpu::Where::here()) {
     asc_cpu::take_scratch(scratch, scratch.GetSize(), w);
-    asc_cpu::need_parameter(K > 0, "AscendAntiQuant", "K is not 0");
+    asc_cpu::need_parameter(w, K > 0, "AscendAntiQuant", "K is not 0");
     const uint32_t n = shape.scaleWidth && !isTranspose ? shape.scaleWidth : src.GetSize() / K, k = K;
     O *const y = dst.data();
     const I *const x = src.data();

@@ -22,7 +22,7 @@ inline void Broadcast(const LocalTensor<T> &dst, const LocalTensor<T> &src, cons
     for (int32_t i = 0; i < dim; i++) to[4 - dim + i] = dstShape[i], from[4 - dim + i] = srcShape[i];
     uint64_t written = 1, read = 1;
     for (int i = 0; i < 4; i++) {
-        asc_cpu::need_parameter(from[i] == 1 || from[i] == to[i], "Broadcast",
+        asc_cpu::need_parameter(w, from[i] == 1 || from[i] == to[i], "Broadcast",
                                 "an axis of the source is 1 or the result's");
         written *= to[i], read *= from[i];
     }
@@ -89,7 +89,7 @@ template <typename T, typename Tiling>
 inline void UnPad(const LocalTensor<T> &dst, const LocalTensor<T> &src, const UnPadParams &p, const Tiling &tiling,
                   asc_cpu::Where w = asc_cpu::Where::here()) {
     const uint32_t rows = tiling.srcHeight, width = tiling.srcWidth, left = p.leftPad;
-    asc_cpu::need_parameter(width >= uint32_t(p.leftPad) + p.rightPad, "UnPad",
+    asc_cpu::need_parameter(w, width >= uint32_t(p.leftPad) + p.rightPad, "UnPad",
                             "a row is not shorter than its padding");
     const uint32_t result = width - p.leftPad - p.rightPad;
     T *const y = dst.data();

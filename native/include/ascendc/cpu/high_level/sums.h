@@ -42,8 +42,8 @@ template <typename T, typename F>
 inline void reduce_rows(const char *name, const LocalTensor<T> &y, const LocalTensor<T> &x, uint32_t rows,
                         uint32_t inner, uint32_t n, Where w, F f) {
     const uint64_t written = align_up(rows, lanes_of_block<T>);
-    need_parameter(n <= inner && n > 0, name, "n is 1 to inner");
-    need_parameter(inner % lanes_of_block<T> == 0, name, "inner is a number of whole blocks of 32 bytes");
+    need_parameter(w, n <= inner && n > 0, name, "n is 1 to inner");
+    need_parameter(w, inner % lanes_of_block<T> == 0, name, "inner is a number of whole blocks of 32 bytes");
     T *const to = y.data();
     const T *const from = x.data();
     const uint64_t filled = std::min<uint64_t>(written, std::max(rows, y.GetSize()));

@@ -42,11 +42,11 @@ inline void TopK(const LocalTensor<T> &values, const LocalTensor<int32_t> &place
                  const LocalTensor<int32_t> &srcIndex, const LocalTensor<bool> &finish, const int32_t k,
                  const TopkTiling &, const TopKInfo &info, const bool isLargest = true,
                  asc_cpu::Where w = asc_cpu::Where::here()) {
-    asc_cpu::need_parameter(k > 0 && k <= info.n && info.n <= info.inner && info.outter > 0, "TopK",
+    asc_cpu::need_parameter(w, k > 0 && k <= info.n && info.n <= info.inner && info.outter > 0, "TopK",
                             "1 <= k <= n <= inner, and a row at least");
     const bool largest = config.order == TopKOrder::UNSET ? isLargest : config.order == TopKOrder::LARGEST;
     const bool small = topkMode == TopKMode::TOPK_NSMALL;
-    asc_cpu::need_parameter(small ? info.inner == 32 : info.inner % 32 == 0, "TopK",
+    asc_cpu::need_parameter(w, small ? info.inner == 32 : info.inner % 32 == 0, "TopK",
                             "inner is 32 with TOPK_NSMALL, else a multiple of 32");
     const uint64_t value_row = small ? uint64_t(k) : asc_cpu::align_up(uint64_t(k), asc_cpu::lanes_of_block<T>);
     const uint64_t place_row = small ? uint64_t(k) : asc_cpu::align_up(uint64_t(k), 8);

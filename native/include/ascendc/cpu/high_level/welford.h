@@ -68,7 +68,7 @@ inline void WelfordUpdate(const LocalTensor<U> &mean, const LocalTensor<U> &vari
     U *const m = mean.data(), *const v = variance.data();
     const U *const m0 = meanBefore.data(), *const v0 = varianceBefore.data();
     const T *const from = x.data();
-    asc_cpu::need_parameter(p.abComputeLength <= p.abLength, "WelfordUpdate",
+    asc_cpu::need_parameter(w, p.abComputeLength <= p.abLength, "WelfordUpdate",
                             "abComputeLength is not more than abLength");
     asc_cpu::issue(PIPE_V, "WelfordUpdate", w,
                    {mean.writes(n), variance.writes(n), meanBefore.reads(n), varianceBefore.reads(n), x.reads(n)}, [=] {

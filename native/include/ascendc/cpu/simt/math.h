@@ -102,9 +102,9 @@ inline T UintDiv(T dividend, T magic, T shift) {
 namespace AscendC {
 
 template <typename T>
-inline void GetUintDivMagicAndShift(T &magic, T &shift, T divisor) {
+inline void GetUintDivMagicAndShift(T &magic, T &shift, T divisor, asc_cpu::Where w = asc_cpu::Where::here()) {
     using W = Simt::uint128_t;
-    asc_cpu::need_parameter(divisor != 0, "GetUintDivMagicAndShift", "the divisor is not 0");
+    asc_cpu::need_parameter(w, divisor != 0, "GetUintDivMagicAndShift", "the divisor is not 0");
     T bits = 0;
     while (bits < T(8 * sizeof(T)) && (W(1) << bits) < W(divisor)) bits++;
     shift = bits;

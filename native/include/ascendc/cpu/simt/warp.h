@@ -58,7 +58,7 @@ inline uint32_t active(Where w) {
     template <typename T>                                                                                         \
     inline T name(T value, int32_t argument, int32_t width = 32, asc_cpu::Where w = asc_cpu::Where::here()) {     \
         asc_cpu::at(w);                                                                                           \
-        asc_cpu::need_parameter(width > 0 && width <= 32 && (width & (width - 1)) == 0, #c_name,                  \
+        asc_cpu::need_parameter(w, width > 0 && width <= 32 && (width & (width - 1)) == 0, #c_name,               \
                                 "width is a power of two, 32 at most");                                           \
         return asc_cpu::simt::shuffled(value, w, [=](uint32_t lane) {                                             \
             const uint32_t group = lane / uint32_t(width) * uint32_t(width), end = group + uint32_t(width);       \
