@@ -66,6 +66,11 @@ class View:
         return np.lib.stride_tricks.as_strided(flat, self.part.shape, self.part.strides)
 
 
+def some(*shape: int, dtype: str = "float32", seed: int = 0) -> np.ndarray[Any, Any]:
+    """Normally distributed numbers."""
+    return np.random.default_rng(seed).normal(size=shape).astype(DTYPES[dtype])
+
+
 def whole(array: np.ndarray[Any, Any]) -> View:
     kept = np.ascontiguousarray(array).reshape(array.shape)
     return View(kept, kept)

@@ -7,15 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .operators import DTYPES, Device, Failed, View, views, whole
+from .operators import DTYPES, Device, Failed, View, some, views, whole
 
 Array = np.ndarray[Any, Any]
 TYPES = ("float32", "float16", "bfloat16")
 BOUND = {"float32": 1e-5, "float16": 2e-3, "bfloat16": 2e-2}
-
-
-def some(*shape: int, dtype: str = "float32", seed: int = 0) -> Array:
-    return np.random.default_rng(seed).normal(size=shape).astype(DTYPES[dtype])
 
 
 def chosen(*shape: int, most: int, seed: int = 0) -> Array:

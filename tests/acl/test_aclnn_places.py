@@ -8,14 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .operators import DTYPES, Device, Failed, Scalar, View, empty, views, whole
+from .operators import DTYPES, Device, Failed, Scalar, View, empty, some, views, whole
 
 Array = np.ndarray[Any, Any]
 TYPES = ("float32", "float16", "bfloat16")
-
-
-def some(*shape: int, dtype: str = "float32", seed: int = 0) -> Array:
-    return np.random.default_rng(seed).normal(size=shape).astype(DTYPES[dtype])
 
 
 def sized(view: View, *shape: int) -> Array:

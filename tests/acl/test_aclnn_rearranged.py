@@ -7,14 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .operators import DTYPES, Device, Failed, View, empty, views, whole
+from .operators import DTYPES, Device, Failed, View, empty, some, views, whole
 
 torch = pytest.importorskip("torch")
 Array = np.ndarray[Any, Any]
-
-
-def some(*shape: int, seed: int = 0, dtype: str = "float32") -> Array:
-    return np.random.default_rng(seed).normal(size=shape).astype(DTYPES[dtype])
 
 
 def same(made: View, exact: Any) -> None:

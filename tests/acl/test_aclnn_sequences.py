@@ -10,17 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .operators import DTYPES, Device, Failed, View, empty, whole
+from .operators import DTYPES, Device, Failed, View, empty, some, whole
 
 Array = np.ndarray[Any, Any]
 FAR = 2**31 - 1
 HEADS, KEY_HEADS, WIDTH, SCALE = 6, 3, 16, 0.3
 QUERIES, KEYS = (3, 1, 5), (7, 4, 9)
 BOUNDS = {"float32": 2e-5, "float16": 4e-3, "bfloat16": 3e-2}
-
-
-def some(*shape: int, dtype: str = "float32", seed: int = 0) -> Array:
-    return np.random.default_rng(seed).normal(size=shape).astype(DTYPES[dtype])
 
 
 def attended(q: Array, k: Array, v: Array, hidden: Array, shift: Array, sink: Array) -> tuple[Array, Array]:

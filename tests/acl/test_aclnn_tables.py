@@ -7,13 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .operators import Device, Failed, Scalar, empty, views, whole
+from .operators import Device, Failed, Scalar, empty, some, views, whole
 
 Array = np.ndarray[Any, Any]
-
-
-def some(*shape: int, seed: int = 0) -> Array:
-    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
 
 
 def close(got: Array, wanted: Array) -> None:

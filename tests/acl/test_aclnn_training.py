@@ -8,27 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .operators import Device, Failed, Scalar, empty, whole
+from .beside_float64 import close, wide
+from .operators import Device, Failed, Scalar, empty, some, whole
 
 torch = pytest.importorskip("torch")
 F = torch.nn.functional
 Array = np.ndarray[Any, Any]
-
-
-def some(*shape: int, seed: int = 0) -> Array:
-    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
-
-
-def wide(t: Array) -> Any:
-    return torch.from_numpy(t.astype(np.float64))
-
-
-def close(made: Array, exact: Any, rtol: float = 2e-5) -> None:
-    exact = np.asarray(exact.detach() if isinstance(exact, torch.Tensor) else exact)
-    scale = max(np.abs(exact).max(initial=0), 1e-3)
-    np.testing.assert_allclose(
-        made.astype(np.float64).reshape(exact.shape), exact, rtol=rtol, atol=rtol * scale
-    )
 
 
 def number(value: float) -> Any:

@@ -41,8 +41,8 @@ def fuse_group_norms(part: NativePartition, ledger: Ledger | None = None) -> int
         found = _of_image(part, insn, uses)
         if found is None:
             continue
-        for op, operand in (("mul", 1), ("add", 2)):
-            found = _take(part, found, op, operand, uses, ledger)
+        for op in ("mul", "add"):
+            found = _take(part, found, op, uses, ledger)
     return before - len(part.insns)
 
 
@@ -110,7 +110,7 @@ class _ByChannel:
     elements: NDArray[np.float32]
 
 
-def _take(part: NativePartition, norm: Insn, op: str, operand: int, uses: ValueUses, ledger: Ledger) -> Insn:
+def _take(part: NativePartition, norm: Insn, op: str, uses: ValueUses, ledger: Ledger) -> Insn:
     """The normalisation with the scale or shift behind it, if there is one."""
     out = norm.outs[0]
     found = _by_channel(uses.memory_readers(out), out, op)
@@ -121,12 +121,12 @@ def _take(part: NativePartition, norm: Insn, op: str, operand: int, uses: ValueU
     if not ledger.weigh(RULE, candidate([norm, found.insn])):
         return norm
     ins = list(norm.ins)
-    for i, elements in ((1, scale), (2, shift)):
-        if op == "mul" or i == operand:
-            changed = elements * found.elements if op == "mul" else elements + found.elements
-            row = _row(f"{found.insn.outs[0].name}:{i}", changed)
-            part.values.append(row)
-            ins[i] = row
+    by = found.elements
+    changed = [(1, scale * by), (2, shift * by)] if op == "mul" else [(2, shift + by)]
+    for i, elements in changed:
+        row = _row(f"{found.insn.outs[0].name}:{i}", elements)
+        part.values.append(row)
+        ins[i] = row
     fused = joining(replace(norm, ins=tuple(ins), outs=found.insn.outs), [norm, found.insn])
     uses.put(part, norm, fused)
     uses.drop(part, found.insn)

@@ -34,8 +34,8 @@ typedef struct byte_sum {
 byte_sum ASC_FN(byte_sum_make)(const asc_byte_binary_params *p, const asc_byte_binary_floats *f,
                                const byte_affine *affine, int32_t zero, const asc_tensor *addend, const asc_tensor *y);
 
-/* Of the same arguments, for results of this type. Takes some 30 us: 130,816 pairs are tried, and where the factors
- * next to the true ones miss a tie that the roundings of byte_binary make, others beside them. */
+/* Of the same arguments, for results of this type. All 130,816 pairs are tried, and where the factors next to the true
+ * ones miss a tie that the roundings of byte_binary make, others beside them. */
 byte_affine ASC_FN(byte_affine_find)(const asc_byte_binary_params *p, const asc_byte_binary_floats *f, int32_t dtype);
 
 #endif
