@@ -61,14 +61,14 @@ struct Global {
         }
         for (uint64_t word = first; word <= last; word++) stamps[size_t(word)] = event;
     }
-    void stamp_part(uint64_t word, uint64_t begin, uint64_t end) {
+    void stamp_part(uint64_t word, uint64_t written, uint64_t end) {
         const auto mask = [word](uint64_t from, uint64_t to) {
             uint8_t bits = 0;
             for (uint32_t i = 0; i < 4; i++)
                 if (word * 4 + i >= from && word * 4 + i < to) bits = uint8_t(bits | 1 << i);
             return bits;
         };
-        const uint8_t all = mask(0, bytes), now = mask(begin, end);
+        const uint8_t all = mask(0, bytes), now = mask(written, end);
         const auto found = partly.find(word);
         if (found == partly.end() && stamps[size_t(word)]) return;
         const uint8_t then = uint8_t(now | (found == partly.end() ? 0 : found->second));
