@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from fused_kernels import fused_kernels
 from onnx import TensorProto, helper, numpy_helper
 from saturation import unsaturated
 
@@ -123,6 +124,42 @@ def test_matmul_integer_to_float(a_type: type, b_type: type) -> None:
     names = ["a", "b", "as", "bs", "az", "bz", "bias"]
     node = helper.make_node("MatMulIntegerToFloat", names, ["y"], domain=MICROSOFT)
     check(model([node], feeds, {"y": TensorProto.FLOAT}, constants), feeds)
+
+
+@pytest.mark.parametrize(
+    ("a_dims", "b_dims", "added", "kernels"),
+    [
+        ((2, 7, 30), (30, 50), (50,), ["qmatmul"]),
+        ((30,), (30, 50), (50,), ["qmatmul"]),
+        ((2, 7, 30), (30, 50), (1, 50), ["qmatmul", "elementwise"]),
+        ((2, 7, 30), (30, 50), (), ["qmatmul", "elementwise"]),
+        ((2, 7, 30), (30, 50), (2, 7, 50), ["qmatmul", "elementwise"]),
+        ((30, 30), (30,), (30,), ["qmatmul", "elementwise"]),  # b's columns are not what is added
+        ((2, 7, 30), (30, 1), (50,), ["qmatmul", "elementwise"]),
+    ],
+)
+@pytest.mark.parametrize("first", [False, True])
+def test_the_row_that_is_added_to_a_product(
+    a_dims: tuple[int, ...], b_dims: tuple[int, ...], added: tuple[int, ...], kernels: list[str], first: bool
+) -> None:
+    feeds = {"a": full_range(np.uint8, *a_dims)}
+    constants = {
+        "b": full_range(np.int8, *b_dims),
+        "as": 0.02,
+        "bs": 0.03,
+        "az": np.uint8(7),
+        "bz": np.int8(0),
+    }
+    constants |= {"row": RNG.standard_normal(added).astype(np.float32)}
+    nodes = [
+        helper.make_node("DequantizeLinear", ["a", "as", "az"], ["af"]),
+        helper.make_node("DequantizeLinear", ["b", "bs", "bz"], ["bf"]),
+        helper.make_node("MatMul", ["af", "bf"], ["p"]),
+        helper.make_node("Add", ["row", "p"] if first else ["p", "row"], ["y"]),
+    ]
+    made = model(nodes, feeds, {"y": TensorProto.FLOAT}, constants)
+    found = fused_kernels(made, feeds)  # sums and rows may be added in one rounding, or in two
+    assert [k for k in found if k in ("qmatmul", "elementwise")] == kernels, found
 
 
 @pytest.mark.parametrize("b_type", [np.int8, np.uint8])

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import onnx_ir as ir
 
-from ascend_ep.element_types import INT8, INT32, UINT8
+from ascend_ep.element_types import FLOAT32, INT8, INT32, UINT8
 from ascend_ep.graph.facts import Array, Facts
 from ascend_ep.graph.fusion.pattern import Either, Match, Op, Pattern, Var
 from ascend_ep.graph.fusion.rule import Fusion, Replacement
@@ -83,6 +83,17 @@ def check_bias(match: Match, facts: Facts) -> str | None:
     wanted = np.multiply(values[-2].reshape(-1), values[-1].reshape(-1), dtype=np.float32)
     if not np.allclose(values[1].reshape(-1), wanted, rtol=1e-4, atol=0):
         return "the scale of its bias is not that of the product"
+    return None
+
+
+def check_row(match: Match, name: str, facts: Facts) -> str | None:
+    """Unless what is added to a float result is absent, or float32 for each of B's columns."""
+    row = match.values.get(name)
+    if row is None:
+        return None
+    right, dims = facts[match.values["b"]].dims or (), facts[row].static_dims
+    if len(right) < 2 or dims is None or dims != right[-1:] or facts[row].dtype != FLOAT32:
+        return "its bias is no row of the result"
     return None
 
 
@@ -164,11 +175,17 @@ class QLinearMatMulFusion(_QuantisedProduct):
 
 class MatMulIntegerToFloatFusion(_QuantisedProduct):
     rule = rule_of("MatMulIntegerToFloat")
-    pattern = Op("MatMul", _dequantised("a"), _dequantised("b"), name="product")
+    _product = Op("MatMul", _dequantised("a"), _dequantised("b"), name="product")
+    pattern = Either(Op("Add", _product, Var("row")), _product)
+
+    def check(self, match: Match, facts: Facts) -> str | None:
+        return super().check(match, facts) or check_row(match, "row", facts)
 
     def replacement(self, match: Match, facts: Facts) -> Replacement:
         a, a_scale, a_zero, b, b_scale, b_zero = self.operands(match)
-        return Replacement("MatMulIntegerToFloat", [a, b, a_scale, b_scale, a_zero, b_zero], {}, MICROSOFT)
+        row = [match.values["row"]] if "row" in match.values else []
+        operands = [a, b, a_scale, b_scale, a_zero, b_zero, *row]
+        return Replacement("MatMulIntegerToFloat", operands, {}, MICROSOFT)
 
 
 class QLinearConvFusion(_QuantisedProduct):
@@ -221,7 +238,7 @@ class DynamicProductFusion(Fusion):
     pattern = Either(Op("Add", _scaled, Var("bias")), _scaled)
 
     def check(self, match: Match, facts: Facts) -> str | None:
-        columns = (facts[match.values["b"]].dims or (None,))[-1]
+        columns = (facts[match.values["b"]].dims or (None,))[-1:]
         if match.nodes["cast"].attributes.get_int("to", 0) != 1:
             return "its sums are not cast to float32"
         for name in ("a_scale", "a_zero"):
@@ -229,12 +246,9 @@ class DynamicProductFusion(Fusion):
                 return f"its {name} has more than one element"
         for name in ("b_scale", "b_zero"):
             dims = facts[match.values[name]].static_dims
-            if dims is None or (size(match.values[name], facts) != 1 and dims != (columns,)):
+            if dims is None or (size(match.values[name], facts) != 1 and dims != columns):
                 return f"its {name} is neither one element nor one for each column"
-        bias = match.values.get("bias")
-        if bias is not None and facts[bias].static_dims != (columns,):
-            return "its bias is no row of the result"
-        return None
+        return check_row(match, "bias", facts)
 
     def replacement(self, match: Match, facts: Facts) -> Replacement:
         names = ["a", "b", "a_scale", "b_scale", "a_zero", "b_zero", "bias"]
