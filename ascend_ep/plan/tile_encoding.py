@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ascend_ep.opdef.dims import Dim
-from ascend_ep.opdef.dtypes import BOOL, FLOAT32, FLOAT64, INT32, INT64
+from ascend_ep.opdef.dtypes import BOOL, FLOAT32, FLOAT64, INT8, INT16, INT32, INT64, UINT8, UINT16
 from ascend_ep.opdef.expression import Apply, Cast, Expression, Input, Number
 
 from .plan import Insn
@@ -26,6 +26,7 @@ from .tile_value import (
     width,
 )
 
+_WITHIN_INT32 = (INT8, UINT8, INT16, UINT16, INT32)
 Arguments = tuple[tuple[Dim, ...], tuple[float, ...]]
 
 
@@ -56,7 +57,7 @@ def schedule(expressions: Sequence[Expression], inputs: Sequence[int]) -> Schedu
     kernel's limits."""
     order = reachable(expressions)
     types = types_of(order, inputs)
-    roots = _gated(expressions, order, types)
+    roots = _simplified(expressions, order, types)
     if any(made is not given for made, given in zip(roots, expressions, strict=True)):
         order = reachable(roots)
         types = types_of(order, inputs)
@@ -103,25 +104,46 @@ def _primitive(node: Expression) -> str:
     return "const" if isinstance(node, Number) else "iota"
 
 
-def _gated(
+def _simplified(
     roots: Sequence[Expression], order: Sequence[Expression], types: Mapping[int, int]
 ) -> list[Expression]:
-    """The roots with a * sigmoid(b) as the one step that it is in the kernel; the bits are the same."""
-    if not any(isinstance(node, Apply) and node.op == "sigmoid" for node in order):
-        return list(roots)
+    """The roots in fewer steps, with the same bits: a * sigmoid(b) as the one step that it is in the kernel,
+    numbers as what they are cast to, and no cast of what is float32 to float32."""
     uses = Counter([id(a) for node in order for a in operands(node)] + [id(r) for r in roots])
     made: dict[int, Expression] = {}
     for node in order:
         args = tuple([made[id(a)] for a in operands(node)])
-        gates = [False]
-        if isinstance(node, Apply) and node.op == "mul" and types[id(node)] == FLOAT32:
-            gates = [isinstance(a, Apply) and a.op == "sigmoid" and uses[id(a)] == 1 for a in node.args]
-        if any(gates):
-            at = gates.index(True)
-            made[id(node)] = Apply("gate", (args[1 - at], made[id(operands(operands(node)[at])[0])]))
+        if isinstance(node, Apply):
+            made[id(node)] = _gate(node, args, types, uses) or with_operands(node, args)
+        elif isinstance(node, Cast) and node.dtype == FLOAT32:
+            made[id(node)] = _float32(node, args[0], types[id(node.arg)])
         else:
             made[id(node)] = with_operands(node, args) if args else node
     return [made[id(r)] for r in roots]
+
+
+def _gate(
+    node: Apply, args: tuple[Expression, ...], types: Mapping[int, int], uses: Mapping[int, int]
+) -> Expression | None:
+    """The node, of these operands, as a gate, if it is one."""
+    if node.op != "mul" or types[id(node)] != FLOAT32:
+        return None
+    for at, given in enumerate(node.args):
+        gate = args[at]
+        if isinstance(given, Apply) and given.op == "sigmoid" and uses[id(given)] == 1:
+            assert isinstance(gate, Apply)
+            return Apply("gate", (args[1 - at], *gate.args))
+    return None
+
+
+def _float32(node: Cast, arg: Expression, kind: int) -> Expression:
+    """The cast, of this operand, to float32."""
+    if kind == FLOAT32:
+        return arg
+    whole = arg.value if isinstance(arg, Number) and kind in _WITHIN_INT32 else None
+    if isinstance(whole, int) and abs(whole) <= 1 << 24:  # as far as float32 has all
+        return Number(float(whole), FLOAT32)
+    return with_operands(node, (arg,))
 
 
 def _register_type(dtype: int) -> int:

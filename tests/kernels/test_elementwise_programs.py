@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_call import KernelError, call
+from kernel_call import DTYPES, KernelError, call, isa_levels, isa_name
 from tile_run import encoded_program, run
 
 from ascend_ep.plan.tile_program import ProgramError, TileProgram, Value
 from ascend_ep.plan.tile_value import OPCODES
 
 RNG = np.random.default_rng(11)
+SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-45, -1e-38, 3.4e38, -3.4e38], np.float32)
 
 
 def floats(*shape: int) -> np.ndarray:
@@ -60,6 +61,102 @@ def test_a_gated_product_has_the_bits_of_its_two_steps() -> None:
     product, _ = call("elementwise", [x], [(np.float32, x.shape)] * 2, encoded.ints, encoded.floats)
     assert OPCODES["gate"] not in encoded.ints[2::5]
     np.testing.assert_array_equal(run(lambda p, v: v * p.call("sigmoid", v), x), product)
+
+
+@pytest.mark.parametrize("isa", isa_levels(), ids=isa_name)
+def test_a_folded_gelu_has_the_bits_of_its_steps(isa: int) -> None:
+    x = np.concatenate([floats(4000) * 3, SPECIAL])
+    p: TileProgram[int] = TileProgram()
+    v = p.input(0, 1)
+    scaled = v * 0.7071067811865476
+    whole = (v * 0.5) * (p.call("erf", scaled) + 1.0)
+    for each in (whole, scaled):  # a second use: nothing is folded
+        p.output(each, 1)
+    encoded = encoded_program(p)
+    steps, _ = call("elementwise", [x], [(np.float32, x.shape)] * 2, encoded.ints, encoded.floats, isa)
+    folded = run(lambda p, v: (p.call("erf", v * 0.7071067811865476) + 1.0) * (v * 0.5), x, isa=isa)
+    np.testing.assert_array_equal(folded, steps)
+
+
+@pytest.mark.parametrize("isa", isa_levels(), ids=isa_name)
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+def test_a_folded_quantisation_has_the_bits_of_its_steps(dtype: type, isa: int) -> None:
+    """Scales and zero points as constants and as inputs, none, and such that only a division will do."""
+    limits = np.iinfo(dtype)
+    ties = (np.arange(-300, 300) + 0.5) * np.float32(0.0437)
+    scales = [0.0437, 1.0, 3e-39, 1e-30, 2e4, 1e30, -0.5, 0.0, np.inf, np.nan]
+    for scale in map(np.float32, scales):
+        x = np.concatenate([ties, floats(3000) * 100 * scale, SPECIAL]).astype(np.float32)
+        for zero in (None, 0.0, 7.0, float(limits.min), float(limits.max), -0.25, 3e9, np.nan):
+            for operands in ((), ("scale",), ("scale", "zero")):
+                steps, folded = (
+                    quantised(x, scale, zero, dtype, operands, isa, kept) for kept in (True, False)
+                )
+                np.testing.assert_array_equal(folded, steps, str((scale, zero, operands)))
+
+
+def quantised(
+    x: np.ndarray,
+    scale: np.float32,
+    zero: float | None,
+    dtype: type,
+    operands: tuple[str, ...],
+    isa: int,
+    kept: bool,
+) -> np.ndarray:
+    """saturate(round(x / scale) + zero), those of `operands` as inputs. kept: the rounded quotient is an
+    output, too, and nothing is folded."""
+    p: TileProgram[int] = TileProgram()
+    given = [x]
+
+    def number(name: str, value: float) -> Value:
+        if name not in operands:
+            return p.const(float(value), 1)
+        given.append(np.float32(value))
+        return p.input(len(given) - 1, 1)
+
+    value = rounded = p.call("round", p.input(0, 1) / number("scale", scale))
+    if zero is not None:
+        value = number("zero", zero) + value
+    bounds = np.iinfo(dtype)
+    value = p.call("min", p.call("max", value, float(bounds.min)), float(bounds.max))
+    kinds = [(dtype, x.shape)] + [(np.float32, x.shape)] * kept
+    p.output(p.cast(value, DTYPES[np.dtype(dtype)]), DTYPES[np.dtype(dtype)])
+    if kept:
+        p.output(rounded, 1)
+    encoded = encoded_program(p)
+    arrays = [np.asarray(given[i]) for i in encoded.inputs]
+    return call("elementwise", arrays, kinds, encoded.ints, encoded.floats, isa)[0]
+
+
+def test_a_fold_leaves_registers_that_are_read_later() -> None:
+    """x is read behind its quantisation and its GELU, and both in one chain."""
+
+    def build(p: TileProgram[int], v: Value) -> Value:
+        gelu = (v * 0.5) * (p.call("erf", v * 0.7071067811865476) + 1.0)
+        rounded = p.call("round", gelu / p.const(0.03, 1))
+        byte = p.cast(p.call("min", p.call("max", rounded, 0.0), 255.0), 2)
+        return p.cast(byte, 1) * 0.03 - gelu + v
+
+    x = floats(3000) * 2
+    error = run(build, x) - x
+    assert np.abs(np.where(x > 0, error, 0)).max() <= 0.0151
+
+
+def test_casts_that_change_nothing_take_no_step() -> None:
+    p: TileProgram[str] = TileProgram()
+    x = p.call("exp", p.input("x", 1))
+    zero = p.cast(p.const(3, 2), 1)
+    p.output(p.cast(x, 1) + zero, 1)
+    encoded = encoded_program(p)
+    assert OPCODES["cast"] not in encoded.ints[2::5]
+    assert encoded.ints[1] == 5  # a constant, load, exp, add, store
+    np.testing.assert_array_equal(encoded.floats, [3.0])
+
+
+def test_a_number_that_float32_lacks_is_cast_as_the_kernel_does() -> None:
+    near = run(lambda p, v: v + p.cast(p.const((1 << 24) + 1, 6), 1), np.zeros(20, np.float32))
+    np.testing.assert_array_equal(near, np.float32(1 << 24))
 
 
 def test_long_programs_reuse_registers() -> None:

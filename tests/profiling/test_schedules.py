@@ -260,6 +260,14 @@ def test_forms(
     assert all(re.fullmatch(r"\w+( \w+(=\d+)?)*", schedule) for schedule in said), said
 
 
+def test_steps_that_one_loop_does_are_counted() -> None:
+    """GELU and a quantisation of 5 steps each are 2 loops: 9 steps are folded into others."""
+    text = """(float[N,64] x) => (uint8[N,64] y) <float s = {0.05}, uint8 z = {7}>
+    { g = Gelu(x)  y = QuantizeLinear(g, s, z) }"""
+    (said,) = (site.call.schedule for site, _ in recorded(text, floats((9, 64)), {}).sums)
+    assert "folded=9" in said.split(" "), said
+
+
 def with_forms() -> set[str]:
     """The kernels of the table that have several forms."""
     return set(re.findall(r'^ASC_KERNEL_FORMS\("(\w+)"', TABLE.read_text(), re.MULTILINE))

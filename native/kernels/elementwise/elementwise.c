@@ -165,6 +165,7 @@ static void run_step(tile *t, const ew_step *step) {
         case ASC_EW_IOTA: iota(t, step); break;
         case ASC_EW_CAST: cast(t, step); break;
         case ASC_EW_STORE: store(t, step); break;
+        case EW_NOTHING: break;
         default: {
             const char *a = t->registers[step->a], *b = t->registers[step->b], *c = t->registers[step->c];
             step->fn(place(t, step), a, b, c, t->lanes);
@@ -197,7 +198,7 @@ static void run_chunk(const asc_call *call, int64_t chunk, int32_t worker, void 
 /* For profiles alone: runs decode the program themselves. */
 typedef struct elementwise_note {
     int64_t numel, chunks;
-    int32_t tile, steps, repeats, walks; /* walks: inputs whose elements are no run of neighbours */
+    int32_t tile, steps, folded, repeats, walks; /* walks: inputs whose elements are no run of neighbours */
 } elementwise_note;
 ASC_KERNEL_NOTE(elementwise, elementwise_note)
 
@@ -205,6 +206,7 @@ static void note(asc_call *call, const ew_program *p) {
     elementwise_note *note = call->note;
     *note = (elementwise_note){.numel = p->numel, .chunks = p->chunks, .tile = p->tile, .steps = p->n_steps};
     note->repeats = p->repeats;
+    for (int i = 0; i < p->n_steps; i++) note->folded += p->steps[i].op == EW_NOTHING;
     for (int i = 0; i < call->n_in; i++) note->walks += p->in[i].pattern == EW_WALK;
 }
 
@@ -230,10 +232,10 @@ void ASC_FN(elementwise_schedule)(const asc_call *call, char *text, size_t room)
     if (note->numel == 0)
         asc_format(text, room, ASC_NO_SCHEDULE);
     else
-        asc_format(text, room, "%s tile=%d steps=%d chunks=%ld threads=%ld",
+        asc_format(text, room, "%s tile=%d steps=%d folded=%d chunks=%ld threads=%ld",
                    note->repeats ? "repeats"
                    : note->walks ? "walks"
                                  : "flat",
-                   note->tile, note->steps, note->chunks,
+                   note->tile, note->steps, note->folded, note->chunks,
                    note->chunks < call->threads ? note->chunks : (int64_t)call->threads);
 }

@@ -100,6 +100,20 @@ static inline float ew_float(uint32_t u) {
 #define EW_INDEPENDENT _Pragma("GCC ivdep")
 #endif
 #define EW_LOOP EW_INDEPENDENT for (int64_t i = 0, end = n & ~(int64_t)(EW_LANES - 1); i < end; i++)
+/* Stores `value`, made of the operands' vectors `at` an element: four vectors at a time, loads before stores, so
+ * that the compiler may take their steps side by side. */
+#define EW_VECTORS(value)                                                          \
+    int64_t i = 0;                                                                 \
+    for (; i + 4 * ASC_VF <= n; i += 4 * ASC_VF) {                                 \
+        vf v[4];                                                                   \
+        for (int u = 0; u < 4; u++) {                                              \
+            int64_t at = i + u * ASC_VF;                                           \
+            v[u] = value;                                                          \
+        }                                                                          \
+        for (int u = 0; u < 4; u++) vf_store((float *)dst + i + u * ASC_VF, v[u]); \
+    }                                                                              \
+    for (int64_t at = i; at < n; at += ASC_VF) vf_store((float *)dst + at, value);
+
 /* A conversion: `expression` of x. */
 #define EW_CONVERT(name, from, to, expression)                \
     static void name(void *dst, const void *src, int64_t n) { \

@@ -6,7 +6,6 @@
 #define TILE 1024      /* elements, while all registers of a small program fit the L1 cache */
 #define SMALL_TILE 512 /* beyond SMALL_PROGRAM registers */
 #define SMALL_PROGRAM 8
-#define STAGGER 320      /* bytes between registers: equal low address bits would stall loads behind stores */
 #define CHUNK_WORK 25000 /* ns of work that pay for handing a chunk to another thread */
 
 static const int BYTES[EW_CLASSES] = {[EW_F32] = 4, [EW_F64] = 8, [EW_I32] = 4, [EW_I64] = 8, [EW_B8] = 1};
@@ -290,7 +289,7 @@ static void choose_once(reading *r) {
         ew_step *s = &r->p->steps[at];
         const ew_source *in = s->op == ASC_EW_LOAD ? &r->p->in[s->a] : NULL;
         int same = s->op == ASC_EW_CONST || (in && (in->pattern == EW_UNIFORM || (r->p->repeats && repeats(in))));
-        s->once = (int16_t)(same && r->writes[s->dst] == 1);
+        s->once = (int16_t)(s->op == EW_NOTHING || (same && r->writes[s->dst] == 1));
     }
 }
 
@@ -300,8 +299,7 @@ static void choose_sizes(const reading *r) {
     int64_t period = period_of(r, p->tile);
     p->repeats = period > 0;
     if (period > 0) p->tile -= (int32_t)(p->tile % period);
-    p->register_bytes = p->tile * 8 + STAGGER;
-    p->worker_bytes = (p->n_registers + 1) * p->register_bytes;
+    p->worker_bytes = (int64_t)(p->n_registers + 1) * p->tile * 8;
     int64_t work = (r->cost + p->n_steps) * 16 / ASC_VF; /* in 1/16 ns per element */
     int64_t least = (int64_t)CHUNK_WORK * 16 / (work < 1 ? 1 : work);
     int64_t share = p->numel / (4 * (r->call->threads > 0 ? r->call->threads : 1));
@@ -331,6 +329,7 @@ int32_t ASC_FN(asc_ew_decode)(const asc_call *call, ew_program *p) {
         code = read_step(r, at, call->ints + 2 + at * ASC_EW_STEP_INTS);
     if (code != ASC_OK) return code;
     for (int i = 0; i < call->n_out; i++) ASC_REQUIRE(call, r->stored[i], "elementwise: an output is never stored");
+    if (call->n_out == 1 || r->last_aliased < 0) ASC_FN(asc_ew_fold)(p);
     choose_direct(r);
     choose_sizes(r);
     choose_once(r);

@@ -31,20 +31,6 @@ EW_UNARY(f32_ceil, float, float, __builtin_ceilf(x))
 EW_UNARY(f32_round, float, float, __builtin_rintf(x))
 EW_UNARY(f32_trunc, float, float, __builtin_truncf(x))
 
-/* Stores `value`, made of the operands' vectors `at` an element: four vectors at a time, loads before stores, so
- * that the compiler may take their steps side by side. */
-#define EW_VECTORS(value)                                                          \
-    int64_t i = 0;                                                                 \
-    for (; i + 4 * ASC_VF <= n; i += 4 * ASC_VF) {                                 \
-        vf v[4];                                                                   \
-        for (int u = 0; u < 4; u++) {                                              \
-            int64_t at = i + u * ASC_VF;                                           \
-            v[u] = value;                                                          \
-        }                                                                          \
-        for (int u = 0; u < 4; u++) vf_store((float *)dst + i + u * ASC_VF, v[u]); \
-    }                                                                              \
-    for (int64_t at = i; at < n; at += ASC_VF) vf_store((float *)dst + at, value);
-
 #define EW_VECTOR(name)                                                                         \
     static void f32_##name(void *dst, const void *a, const void *b, const void *c, int64_t n) { \
         (void)b, (void)c;                                                                       \

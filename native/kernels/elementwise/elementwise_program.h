@@ -24,8 +24,11 @@ typedef struct ew_target {
     int32_t size;
 } ew_target;
 
+/* Operations of steps that no program holds: elementwise_fold.c makes them. */
+enum { EW_FOLDED = -1, EW_NOTHING = -2 };
+
 typedef struct ew_step {
-    ew_fn fn;           /* of a primitive */
+    ew_fn fn;           /* of a primitive, or of the steps that are folded into this one */
     ew_convert convert; /* of a CAST */
     ew_convert narrow;  /* of a CAST, after convert */
     int64_t a;          /* CONST: the value's bits */
@@ -43,7 +46,6 @@ typedef struct ew_program {
     int32_t repeats; /* whether rows that are repeated begin anew with every tile */
     int64_t chunk;   /* elements; a multiple of tile */
     int64_t chunks;
-    int64_t register_bytes;
     int64_t worker_bytes;
     ew_source in[ASC_EW_MAX_INPUTS];
     ew_target out[ASC_EW_MAX_OUTPUTS];
@@ -52,5 +54,8 @@ typedef struct ew_program {
 
 /* Fills *program from the call's operands, ints and floats; checks everything. */
 int32_t ASC_FN(asc_ew_decode)(const asc_call *call, ew_program *program);
+
+/* Folds runs of steps into one each. No step of another one may read or write their operands' memory between. */
+void ASC_FN(asc_ew_fold)(ew_program *program);
 
 #endif
