@@ -1,4 +1,4 @@
-"""Models in 8 bits, as onnxruntime's quantiser writes them.
+"""Models in 8 bits, as onnxruntime's quantiser writes them, and as ours does.
 
 `build("resnet", "qdq")` gives ResNet-50 with calibrated scales; FORMS names the forms.
 """
@@ -24,10 +24,12 @@ from onnxruntime.quantization import (
     quantize_static,
 )
 
+import ascend_ep
+
 #: QuantizeLinear and DequantizeLinear around each operator, activations uint8 or int8 (`qdq_int8`), weights
 #: int8 per channel, or both uint8 per tensor (`qdq_uint8`), as edge models have them; QLinearConv and so on;
-#: products alone, whose activations are quantised as the model runs.
-FORMS = ("qdq", "qdq_int8", "qdq_uint8", "qoperator", "dynamic")
+#: products alone, whose activations are quantised as the model runs; what `ascend_ep.quantize` makes.
+FORMS = ("qdq", "qdq_int8", "qdq_uint8", "qoperator", "dynamic", "ascend_ep")
 #: What `build` makes: a builder beside this file and its arguments, in the published sizes.
 SIZES: dict[str, dict[str, Any]] = {
     "resnet": {},
@@ -42,6 +44,7 @@ class Samples(CalibrationDataReader):  # type: ignore[misc]
     """Inputs to calibrate with, each once."""
 
     def __init__(self, *feeds: Feeds) -> None:
+        self.feeds = feeds
         self._rest: Iterator[Feeds] = iter(feeds)
 
     def get_next(self) -> Feeds | None:
@@ -52,6 +55,9 @@ def quantise(
     model: onnx.ModelProto, form: str, samples: Samples, reduce_range: bool = False
 ) -> onnx.ModelProto:
     """The model in one of FORMS; weights of 7 bits with `reduce_range`."""
+    if form == "ascend_ep":
+        made: onnx.ModelProto = ascend_ep.quantize(model, samples.feeds).model
+        return made
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "q.onnx"
         if form == "dynamic":

@@ -1,5 +1,5 @@
-"""The rows of the table of 8-bit models: what onnxruntime's quantiser makes of four models, each beside the
-best of onnxruntime and OpenVINO on the same file. models/quantised.py makes them."""
+"""The rows of the table of 8-bit models: what onnxruntime's quantiser makes of four models, and ours of two,
+each beside the best of onnxruntime and OpenVINO on the same file. models/quantised.py makes them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from .rows import FLOAT32_PEERS, Goal, Model, Row
 PEERS = (*FLOAT32_PEERS, "openvino_default")
 CONVOLUTIONS = ("qdq", "qdq_int8", "qdq_uint8", "qoperator")
 FORMS = {
-    "resnet": CONVOLUTIONS,
+    "resnet": (*CONVOLUTIONS, "ascend_ep"),
     "mobilenet_v2": CONVOLUTIONS,
-    "bert": ("qdq", "qoperator", "dynamic"),
+    "bert": ("qdq", "qoperator", "dynamic", "ascend_ep"),
     "llama": ("qdq", "dynamic"),
 }
 TITLES = {
