@@ -1,4 +1,4 @@
-/* copy.c - aclrt's functions that allocate, copy and set memory. */
+/* copy.c - aclrt's functions that copy and set memory. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,132 +6,6 @@
 #include "context.h"
 #include "memory.h"
 #include "settings.h"
-
-/* ---- allocation ---------------------------------------------------------------------------------- */
-
-static aclError allocate(void **pointer, size_t size, aclrtMemMallocPolicy policy) {
-    if (!pointer) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "devPtr must not be NULL");
-    if (!size) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "size is 0");
-    unsigned low = (unsigned)policy & 0xFF;
-    if (policy < 0 || low > ACL_MEM_MALLOC_HUGE1G_ONLY_P2P)
-        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "policy is %d, no aclrtMemMallocPolicy", (int)policy);
-    asc_acl_context *context = asc_current_context();
-    if (!context) return ACL_ERROR_RT_CONTEXT_NULL;
-    void *made = asc_memory_new(size, ASC_PLACE_DEVICE, context->device);
-    if (!made) return ACL_ERROR_RT_MEMORY_ALLOCATION;
-    *pointer = made;
-    return ACL_SUCCESS;
-}
-
-aclError aclrtMalloc(void **devPtr, size_t size, aclrtMemMallocPolicy policy) {
-    ASC_ENTER();
-    return allocate(devPtr, size, policy);
-}
-
-aclError aclrtMallocAlign32(void **devPtr, size_t size, aclrtMemMallocPolicy policy) {
-    ASC_ENTER();
-    return allocate(devPtr, size, policy);
-}
-
-aclError aclrtMallocCached(void **devPtr, size_t size, aclrtMemMallocPolicy policy) {
-    ASC_ENTER();
-    return allocate(devPtr, size, policy);
-}
-
-aclError aclrtMallocWithCfg(void **devPtr, size_t size, aclrtMemMallocPolicy policy, aclrtMallocConfig *cfg) {
-    ASC_ENTER();
-    if (cfg && cfg->numAttrs && !cfg->attrs)
-        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "cfg->attrs must not be NULL");
-    return allocate(devPtr, size, policy);
-}
-
-aclError aclrtMallocForTaskScheduler(void **devPtr, size_t size, aclrtMemMallocPolicy policy, aclrtMallocConfig *cfg) {
-    ASC_ENTER();
-    if (cfg && cfg->numAttrs && !cfg->attrs)
-        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "cfg->attrs must not be NULL");
-    return allocate(devPtr, size, policy);
-}
-
-aclError aclrtFree(void *devPtr) {
-    ASC_ENTER();
-    ASC_NEED(devPtr);
-    return asc_memory_free(devPtr, ASC_PLACE_DEVICE, ACL_ERROR_RT_PARAM_INVALID);
-}
-
-static aclError allocate_host(void **pointer, size_t size) {
-    if (!pointer) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "hostPtr must not be NULL");
-    if (!size) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "size is 0");
-    void *made = asc_memory_new(size, ASC_PLACE_HOST, 0);
-    if (!made) return ACL_ERROR_RT_MEMORY_ALLOCATION;
-    *pointer = made;
-    return ACL_SUCCESS;
-}
-
-aclError aclrtMallocHost(void **hostPtr, size_t size) {
-    ASC_ENTER();
-    return allocate_host(hostPtr, size);
-}
-
-aclError aclrtMallocHostWithCfg(void **ptr, uint64_t size, aclrtMallocConfig *cfg) {
-    ASC_ENTER();
-    if (cfg && cfg->numAttrs && !cfg->attrs)
-        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "cfg->attrs must not be NULL");
-    return allocate_host(ptr, size);
-}
-
-aclError aclrtFreeHost(void *hostPtr) {
-    ASC_ENTER();
-    ASC_NEED(hostPtr);
-    return asc_memory_free(hostPtr, ASC_PLACE_HOST, ACL_ERROR_RT_PARAM_INVALID);
-}
-
-/* There is one cache for host and device: nothing to write back. */
-static aclError cached(void *pointer, size_t size) {
-    if (!pointer) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "devPtr must not be NULL");
-    if (!size) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "size is 0");
-    return asc_memory_check(pointer, size, ASC_PLACE_DEVICE, "devPtr");
-}
-
-aclError aclrtMemFlush(void *devPtr, size_t size) {
-    ASC_ENTER();
-    return cached(devPtr, size);
-}
-
-aclError aclrtMemInvalidate(void *devPtr, size_t size) {
-    ASC_ENTER();
-    return cached(devPtr, size);
-}
-
-aclError aclrtPointerGetAttributes(const void *ptr, aclrtPtrAttributes *attributes) {
-    ASC_ENTER();
-    ASC_NEED(ptr);
-    ASC_NEED(attributes);
-    asc_acl_block block;
-    *attributes = (aclrtPtrAttributes){.location = {0, ACL_MEM_LOCATION_TYPE_UNREGISTERED}, .pageSize = 4096};
-    if (asc_memory_find(ptr, &block)) {
-        attributes->location.id = (uint32_t)block.device;
-        attributes->location.type =
-            block.place == ASC_PLACE_DEVICE ? ACL_MEM_LOCATION_TYPE_DEVICE : ACL_MEM_LOCATION_TYPE_HOST;
-    }
-    return ACL_SUCCESS;
-}
-
-aclError aclrtHostRegister(void *ptr, uint64_t size, aclrtHostRegisterType type, void **devPtr) {
-    ASC_ENTER();
-    ASC_NEED(ptr);
-    ASC_NEED(devPtr);
-    if (!size) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "size is 0");
-    if (type != ACL_HOST_REG_MAPPED && type != ACL_HOST_REG_PINNED)
-        return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "type is %d, no aclrtHostRegisterType", (int)type);
-    *devPtr = ptr;
-    return ACL_SUCCESS;
-}
-
-aclError aclrtHostUnregister(void *ptr) {
-    ASC_ENTER();
-    ASC_NEED(ptr);
-    return ACL_SUCCESS;
-}
 
 /* ---- copies -------------------------------------------------------------------------------------------- */
 
@@ -307,6 +181,81 @@ aclError aclrtMemcpy2dAsync(void *dst, size_t dpitch, const void *src, size_t sp
     copy c = {0};
     return asc_stream_launched(stream,
                                later(check_rows(dst, dpitch, src, spitch, width, height, kind, &c), &c, stream));
+}
+
+/* Copies of which attrs[k] says the places, from attrsIndexes[k] on to the next one's. */
+typedef struct batch {
+    void **dsts, **srcs;
+    size_t *rooms, *sizes, count;
+    const aclrtMemcpyBatchAttr *attrs;
+    const size_t *first;
+    size_t n_attrs;
+} batch;
+
+static aclError check_batch(const batch *b) {
+    ASC_NEED(b->dsts);
+    ASC_NEED(b->srcs);
+    ASC_NEED(b->rooms);
+    ASC_NEED(b->sizes);
+    ASC_NEED(b->attrs);
+    ASC_NEED(b->first);
+    if (!b->count || !b->n_attrs || b->n_attrs > b->count)
+        return asc_acl_fail(ACL_ERROR_INVALID_PARAM,
+                            "numBatches (%zu) and numAttrs (%zu) must be positive, numAttrs at most numBatches",
+                            b->count, b->n_attrs);
+    for (size_t k = 0; k < b->n_attrs; k++)
+        if (k ? b->first[k] <= b->first[k - 1] || b->first[k] >= b->count : b->first[k] != 0)
+            return asc_acl_fail(ACL_ERROR_INVALID_PARAM,
+                                "attrsIndexes[%zu] is %zu; they begin with 0 and rise, below numBatches (%zu)", k,
+                                b->first[k], b->count);
+    return ACL_SUCCESS;
+}
+
+/* The kind of copy of a batch that attrs[k] describes. */
+static aclrtMemcpyKind kind_of(const batch *b, size_t k) {
+    bool from = b->attrs[k].srcLoc.type == ACL_MEM_LOCATION_TYPE_DEVICE;
+    bool to = b->attrs[k].dstLoc.type == ACL_MEM_LOCATION_TYPE_DEVICE;
+    return from ? (to ? ACL_MEMCPY_DEVICE_TO_DEVICE : ACL_MEMCPY_DEVICE_TO_HOST)
+                : (to ? ACL_MEMCPY_HOST_TO_DEVICE : ACL_MEMCPY_HOST_TO_HOST);
+}
+
+/* All copies of a batch, or none: what can be wrong is checked before the first one. *failed: the copy that is;
+ * SIZE_MAX where it isn't one alone. */
+static aclError copy_batch(const batch *b, aclError (*run)(aclError, const copy *, aclrtStream), aclrtStream stream,
+                           size_t *failed) {
+    ASC_NEED(failed);
+    *failed = SIZE_MAX;
+    aclError code = check_batch(b);
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0, k = 0; i < b->count && code == ACL_SUCCESS; i++) {
+            copy c = {0};
+            while (k + 1 < b->n_attrs && b->first[k + 1] <= i) k++;
+            code = check_copy(b->dsts[i], b->rooms[i], b->srcs[i], b->sizes[i], kind_of(b, k), &c);
+            if (pass == 1) code = run(code, &c, stream);
+            if (code != ACL_SUCCESS) *failed = i;
+        }
+    }
+    return code;
+}
+
+static aclError at_once_in(aclError code, const copy *c, aclrtStream stream) {
+    (void)stream;
+    return now(code, c);
+}
+
+aclError aclrtMemcpyBatch(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes, size_t numBatches,
+                          aclrtMemcpyBatchAttr *attrs, size_t *attrsIndexes, size_t numAttrs, size_t *failIndex) {
+    ASC_ENTER();
+    batch b = {dsts, srcs, destMaxs, sizes, numBatches, attrs, attrsIndexes, numAttrs};
+    return copy_batch(&b, at_once_in, NULL, failIndex);
+}
+
+aclError aclrtMemcpyBatchAsync(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes, size_t numBatches,
+                               aclrtMemcpyBatchAttr *attrs, size_t *attrsIndexes, size_t numAttrs, size_t *failIndex,
+                               aclrtStream stream) {
+    ASC_ENTER();
+    batch b = {dsts, srcs, destMaxs, sizes, numBatches, attrs, attrsIndexes, numAttrs};
+    return asc_stream_launched(stream, copy_batch(&b, later, stream, failIndex));
 }
 
 aclError aclrtMemset(void *devPtr, size_t maxCount, int32_t value, size_t count) {

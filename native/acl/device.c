@@ -166,6 +166,24 @@ aclError aclrtDeviceDisablePeerAccess(int32_t peerDeviceId) {
     return asc_device_check(peerDeviceId);
 }
 
+/* Uncorrectable errors are of a chip's memory: there are none here, and none to repair. */
+aclError aclrtGetMemUceInfo(int32_t deviceId, aclrtMemUceInfo *memUceInfoArray, size_t arraySize, size_t *retSize) {
+    ASC_ENTER();
+    ASC_NEED(memUceInfoArray);
+    ASC_NEED(retSize);
+    if (!arraySize) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "arraySize is 0");
+    aclError code = asc_device_check(deviceId);
+    if (code == ACL_SUCCESS) *retSize = 0;
+    return code;
+}
+
+aclError aclrtMemUceRepair(int32_t deviceId, aclrtMemUceInfo *memUceInfoArray, size_t arraySize) {
+    ASC_ENTER();
+    ASC_NEED(memUceInfoArray);
+    if (!arraySize) return asc_acl_fail(ACL_ERROR_INVALID_PARAM, "arraySize is 0");
+    return asc_device_check(deviceId);
+}
+
 aclError aclrtGetMemInfo(aclrtMemAttr attr, size_t *free, size_t *total) {
     ASC_ENTER();
     ASC_NEED(free);

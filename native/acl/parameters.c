@@ -121,12 +121,12 @@ aclError aclrtGetOpTimeOutInterval(uint64_t *interval) {
 
 /* ---- errors ------------------------------------------------------------------------------------------------ */
 
-aclError aclrtPeekAtLastError(int32_t level) {
+aclError aclrtPeekAtLastError(aclrtLastErrLevel level) {
     (void)level; /* of threads; there is no other */
     return asc_last_code();
 }
 
-aclError aclrtGetLastError(int32_t level) {
+aclError aclrtGetLastError(aclrtLastErrLevel level) {
     (void)level;
     aclError code = asc_last_code();
     asc_forget_code();

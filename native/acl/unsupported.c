@@ -133,8 +133,8 @@ NOT_HERE(aclmdlRICaptureBegin, (aclrtStream stream, aclmdlRICaptureMode mode), C
 NOT_HERE(aclmdlRICaptureEnd, (aclrtStream stream, aclmdlRI *modelRI), CAPTURE);
 NOT_HERE(aclmdlRICaptureThreadExchangeMode, (aclmdlRICaptureMode * mode), CAPTURE);
 NOT_HERE(aclmdlRICaptureTaskGrpBegin, (aclrtStream stream), CAPTURE);
-NOT_HERE(aclmdlRICaptureTaskGrpEnd, (aclrtStream stream, void **handle), CAPTURE);
-NOT_HERE(aclmdlRICaptureTaskUpdateBegin, (aclrtStream stream, void *handle), CAPTURE);
+NOT_HERE(aclmdlRICaptureTaskGrpEnd, (aclrtStream stream, aclrtTaskGrp *handle), CAPTURE);
+NOT_HERE(aclmdlRICaptureTaskUpdateBegin, (aclrtStream stream, aclrtTaskGrp handle), CAPTURE);
 NOT_HERE(aclmdlRICaptureTaskUpdateEnd, (aclrtStream stream), CAPTURE);
 NOT_HERE(aclmdlRIExecute, (aclmdlRI modelRI, int32_t timeout), CAPTURE);
 NOT_HERE(aclmdlRIExecuteAsync, (aclmdlRI modelRI, aclrtStream stream), CAPTURE);

@@ -89,6 +89,15 @@ def test_copies_of_memory_that_is_not_page_locked(run: Runner) -> None:
     assert run("waits.c", "pageable").out == "0 200 7\n"
 
 
+@pytest.mark.parametrize("check", ["0", "1"])
+def test_copies_in_batches(run: Runner, check: str) -> None:
+    done = run("batch.c", ASCEND_EP_ACL_CHECK=check)
+    assert done.out == (
+        "0 0 abz 0 b 1 107000 1 - 100000 100000 100000 1\n"  # what is wrong with one copy, and with the batch
+        "0 0 107001 0\n"
+    ), done.err
+
+
 def test_a_limit_of_waits_for_events(run: Runner) -> None:
     assert run("waits.c", "event").out == "0 107019 0 0\n"
 
