@@ -1,10 +1,7 @@
-/* How threads of a SIMT function take turns: the same for all kernels (../apart.h). */
+/* How threads of a SIMT function take turns. Included by threads.h, behind the class. */
 #pragma once
 
 #include <algorithm>
-
-#include "../apart.h"
-#include "threads.h"
 
 namespace asc_cpu::simt {
 
