@@ -113,7 +113,7 @@ def test_what_is_the_same_for_all_kernels_is_in_an_object_of_its_own(
         said = run(command, target, *rest, **named)  # type: ignore[arg-type]
         if command[1:2] == ["-c"]:
             symbols = subprocess.run(["nm", "-C", target], capture_output=True, text=True, check=True).stdout
-            found = re.findall(r"^\w+ [TW] asc_\w+::(?:\w+::)?(\w+)\(", symbols, re.M)
+            found = re.findall(r"^\w+ [TW] asc_\w+::(?:\w+::)*~?(\w+)\(", symbols, re.M)
             defined[Path(command[command.index("-x") + 2]).stem] = runtime & set(found)
         return said
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernel_call import KernelError, call, isa_levels, isa_name
+from isa_levels import each_isa
+from kernel_call import KernelError, call
 
 from ascend_ep.opdef.kernel_references import KERNEL_REFERENCES
 
@@ -80,7 +81,7 @@ def source(attributes: dict[str, Any], batch: int = 2) -> np.ndarray:
     return np.random.default_rng(7).integers(0, 256, shape, dtype=np.uint8)
 
 
-@pytest.mark.parametrize("isa", isa_levels(), ids=isa_name)
+@each_isa
 @pytest.mark.parametrize("name", CASES)
 def test_against_the_reference(name: str, isa: int) -> None:
     attributes = CASES[name]

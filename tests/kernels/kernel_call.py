@@ -12,7 +12,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from other_cpu import GUARD, levels, other_cpu, reached
+from other_cpu import GUARD, other_cpu, reached
 
 from ascend_ep.runtime._rt import ffi, lib
 from ascend_ep.runtime.layouts import LAYOUTS
@@ -89,15 +89,6 @@ class Quads32(Packed):
 
 
 Operand = np.ndarray | Packed | None
-
-
-def isa_levels() -> list[int]:
-    """The ISA levels that are compiled in and that this CPU can run, lowest first."""
-    return list(levels())
-
-
-def isa_name(isa: int) -> str:
-    return levels()[isa]
 
 
 def _describe(tensor: Any, array: Operand) -> None:

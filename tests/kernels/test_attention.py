@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from kernel_call import KernelError, call, isa_levels
+from isa_levels import each_isa, isa_levels
+from kernel_call import KernelError, call
 
 #: Scores and mixing are sums of `depth` and `keys` float32 products; weights sum to one.
 RELATIVE = 4e-6
@@ -200,7 +201,7 @@ def test_transposed_keys_of_little_depth(depth):
             np.testing.assert_array_equal(attend(q, transposed, v, isa=isa), expected)
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 def test_rows_of_keys_a_page_apart(isa):
     """Sixteen heads of 64 side by side: K is moved before it is read again and again."""
     q, k, v = (a.transpose(0, 2, 1, 3) for a in draw(1, 130, 130, 16, 16, 64, 64))
@@ -246,7 +247,7 @@ def test_refusals():
             call("attention", [q, k, v], [(np.float32, q.shape)], flags, [1.0])
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 @pytest.mark.parametrize("growth", [1e-3, 0.03, 0.2])
 def test_scores_that_grow_from_key_to_key(growth, isa):
     """Largest scores are followed up late, early, and at each run; differently by neighbouring queries."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from kernel_call import KernelError, call, isa_levels
+from isa_levels import isa_levels
+from kernel_call import KernelError, call
 from test_attention import attend, check, draw, reference
 
 F32 = np.float32

@@ -10,15 +10,13 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from kernel_call import isa_levels
+from isa_levels import each_isa, isa_levels
 from test_attention import attend, causal, draw, reference
 
 #: Of the largest |v|: rounding a weight, and twice the error of the exponential (of weight and of sum).
 WEIGHTS = 2.0**-9 + 2 * 8e-5
 #: Of the largest result, between two levels, which may round a weight to neighbours: 2^-8 of one of them.
 LEVELS = 2.0**-8
-
-isa_each = pytest.mark.parametrize("isa", isa_levels())
 
 
 def rounded(x):
@@ -46,7 +44,7 @@ SHAPES = [
 ]
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_shapes(shape, isa):
     q, k, v = draw(*shape)
@@ -68,7 +66,7 @@ def test_operands_are_rounded():
     assert np.abs(rounded(v) - v).max() > 1e-3
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("masked", [-np.inf, np.finfo(np.float32).min, -1e4])
 @pytest.mark.parametrize(
     "shape", [(1, 4, 2, 33, 47, 20, 17), (1, 2, 2, 70, 70, 16, 16), (2, 2, 2, 40, 900, 16, 16)]
@@ -80,7 +78,7 @@ def test_causal_mask(shape, masked, isa):
     check(y, narrow_reference(q, k, v, mask, 0.25), v)
 
 
-@isa_each
+@each_isa
 def test_special_values(isa):
     q, k, v = draw(1, 2, 1, 40, 71, 16, 16)
     mask = np.zeros((1, 1, 40, 71), np.float32)
@@ -95,7 +93,7 @@ def test_special_values(isa):
     check(attend(q, k, v, mask, nan_to_zero=1, narrow=1, isa=isa), expected, v)
 
 
-@isa_each
+@each_isa
 def test_a_row_that_is_masked_everywhere_counts_every_key_alike(isa):
     q, k, v = draw(1, 1, 1, 40, 96, 16, 16)
     mask = np.zeros((1, 1, 40, 96), np.float32)
@@ -104,7 +102,7 @@ def test_a_row_that_is_masked_everywhere_counts_every_key_alike(isa):
     np.testing.assert_allclose(y[:, :, 7], rounded(v).mean(axis=2), atol=1e-4)
 
 
-@isa_each
+@each_isa
 def test_strides(isa):
     """Heads split from the last axis; K, V, or both transposed."""
     packed = np.random.default_rng(2).standard_normal((2, 137, 3, 4, 24)).astype(np.float32)

@@ -6,14 +6,15 @@ from math import inf
 
 import numpy as np
 import pytest
-from kernel_call import KernelError, call, isa_levels
+from isa_levels import each_isa
+from kernel_call import KernelError, call
 
 from ascend_ep.runtime._rt import lib
 
 ADD, MULTIPLY = lib.ASC_BYTE_BINARY_ADD, lib.ASC_BYTE_BINARY_MULTIPLY
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 @pytest.mark.parametrize("dims", [(), (0, 3), (1,), (15,), (255,), (256,), (257,), (2, 3, 37, 61)])
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8])
 @pytest.mark.parametrize("op", [ADD, MULTIPLY])
@@ -34,7 +35,7 @@ def test_steps_of_float32(isa: int, dims: tuple, dtype: type, op: int, cut: tupl
     np.testing.assert_array_equal(got, np.clip(rounded, least, least + 255).astype(dtype))
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 @pytest.mark.parametrize("dims", [(0,), (3, 0), (1,), (257,), (5, 63), (3, 256), (2, 40, 301), (9, 600)])
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8])
 @pytest.mark.parametrize("op", [ADD, MULTIPLY])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from kernel_call import KernelError, call, isa_levels
+from isa_levels import each_isa
+from kernel_call import KernelError, call
 
 BYTES = [np.uint8, np.int8]
 #: dims of x, and the axis whose indices have a table each; None: one table
@@ -16,7 +17,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 @pytest.mark.parametrize(("dims", "axis"), CASES)
 @pytest.mark.parametrize("x_type", BYTES)
 @pytest.mark.parametrize("y_type", BYTES)

@@ -7,13 +7,13 @@ from math import prod
 
 import numpy as np
 import pytest
-from kernel_call import KernelError, Panel32, call, isa_levels
+from isa_levels import each_isa
+from kernel_call import KernelError, Panel32, call
 
 from ascend_ep.graph.reference_windows import Sliding, convolve, convolve_transposed
 
 EPS = 2.0**-24
 RELU, SILU, HARD_SWISH = 1, 4, 8
-isa_each = pytest.mark.parametrize("isa", isa_levels())
 rng = np.random.default_rng(0)
 
 
@@ -51,7 +51,7 @@ def check(isa, batch, channels, outputs, dims, kernel, stride, dilation, pad, gr
         assert (np.abs(y - expect) <= bound).all()
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("channels", [(1, 1, 1), (3, 33, 1), (16, 8, 1), (6, 10, 2), (40, 64, 1), (8, 8, 4)])
 @pytest.mark.parametrize(
     ("size", "kernel", "stride", "dilation", "pad"),
@@ -68,14 +68,14 @@ def test_two_axes(isa, channels, size, kernel, stride, dilation, pad) -> None:
     check(isa, 2, inputs, outputs, size, kernel, stride, dilation, pad, group)
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize(("kernel", "stride", "dilation", "pad"), [(3, 1, 1, 1), (5, 2, 1, 2), (4, 3, 2, 0)])
 @pytest.mark.parametrize("group", [1, 4])
 def test_one_axis(isa, kernel, stride, dilation, pad, group) -> None:
     check(isa, 2, 8, 12, (50,), (kernel,), (stride,), (dilation,), (pad,), group)
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("group", [1, 2, 8])
 @pytest.mark.parametrize("behind", [((1, 1, 1, 0),), ((1, 1, 1, 0), (1, 2, 1, 0)), ((3, 1, 1, 1),)])
 def test_one_axis_before_axes_of_one_element(isa, group, behind) -> None:
@@ -85,13 +85,13 @@ def test_one_axis_before_axes_of_one_element(isa, group, behind) -> None:
         check(isa, 2, 8, 16, (50, *(1 for _ in behind)), *axes, group)
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("group", [1, 3])
 def test_three_axes(isa, group) -> None:
     check(isa, 1, 3, 6, (5, 6, 7), (3, 2, 3), (1, 2, 2), (1, 1, 2), (1, 0, 2), group)
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("multiplier", [1, 2])
 @pytest.mark.parametrize("size", [3, 5, 2, 7, 13])
 @pytest.mark.parametrize("stride", [1, 2, 3])
@@ -112,7 +112,7 @@ def test_depthwise(isa, multiplier, size, stride) -> None:
         )
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("size", [3, 5])
 @pytest.mark.parametrize("pad", [(0, 0), (0, 2), (1, 0), (7, 19), (2, 40)])
 def test_depthwise_at_the_boundary(isa, size, pad) -> None:
@@ -121,7 +121,7 @@ def test_depthwise_at_the_boundary(isa, size, pad) -> None:
         check(isa, 1, 3, 3, dims, (size, size), (1, 1), (1, 1), pad, 3)
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("size", [3, 5])
 def test_rows_of_a_plane_are_split_without_changing_bits(isa, size) -> None:
     """Few planes: their rows are split among the threads. SiLU is done apart from the sums."""
@@ -142,7 +142,7 @@ def test_rows_of_a_plane_are_split_without_changing_bits(isa, size) -> None:
         )
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("outputs", [65, 97, 129])
 def test_a_channel_by_itself_leaves_others_as_they_were_packed(isa, outputs) -> None:
     """The last block has one, which isn't packed: its worker's other blocks come back for more images."""
@@ -150,12 +150,12 @@ def test_a_channel_by_itself_leaves_others_as_they_were_packed(isa, outputs) -> 
         check(isa, batch, 33, outputs, (4, 5, 7), (1, 3, 3), (1, 1, 1), (1, 1, 1), (0, 1, 1))
 
 
-@isa_each
+@each_isa
 def test_k_in_blocks(isa) -> None:
     check(isa, 1, 300, 40, (6, 7), (3, 3), (1, 1), (1, 1), (1, 1))
 
 
-@isa_each
+@each_isa
 def test_epilogue(isa) -> None:
     x, w, bias, residual = normal(2, 20, 9, 9), normal(33, 20, 3, 3), normal(33), normal(2, 33, 9, 9)
     geometry = [(3, 1, 1, 1)] * 2
@@ -169,7 +169,7 @@ def test_epilogue(isa) -> None:
     np.testing.assert_array_equal(y, np.maximum(bare + bias[:, None, None] + residual, 0))
 
 
-@isa_each
+@each_isa
 def test_an_image_alone_has_the_bits_it_has_in_a_batch(isa) -> None:
     for channels, outputs, group, stride in [(24, 70, 1, 1), (24, 70, 1, 2), (24, 24, 24, 1), (24, 48, 2, 1)]:
         x, w = normal(3, channels, 30, 31), normal(outputs, channels // group, 3, 3)
@@ -183,7 +183,7 @@ def test_an_image_alone_has_the_bits_it_has_in_a_batch(isa) -> None:
         np.testing.assert_array_equal(alone, whole[1:2])
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("group", [1, 2])
 @pytest.mark.parametrize(
     ("stride", "dilation", "pad", "extra"),
@@ -200,7 +200,7 @@ def test_transposed(isa, group, stride, dilation, pad, extra) -> None:
     assert (np.abs(y - expect) <= (6 // group * 12 + 1) * EPS * size).all()
 
 
-@isa_each
+@each_isa
 def test_nan_reaches_its_windows_only(isa) -> None:
     for group, channels in [(1, 4), (4, 4)]:
         x, w = normal(1, channels, 12, 40), normal(8, channels // group, 3, 3)
@@ -211,7 +211,7 @@ def test_nan_reaches_its_windows_only(isa) -> None:
         np.testing.assert_array_equal(np.isnan(y[0]), expect)
 
 
-@isa_each
+@each_isa
 def test_nothing_in_gives_bias_or_nothing(isa) -> None:
     bias = normal(3)
     y = conv(

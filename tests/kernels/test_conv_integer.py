@@ -7,12 +7,12 @@ from math import inf
 
 import numpy as np
 import pytest
-from kernel_call import KernelError, Quads32, call, isa_levels
+from isa_levels import each_isa
+from kernel_call import KernelError, Quads32, call
 
 from ascend_ep.compiler.lower.conv_integer import Runs, TapsFirst
 from ascend_ep.runtime._rt import lib
 
-isa_each = pytest.mark.parametrize("isa", isa_levels())
 #: batch, channels, outputs, groups, image, kernel, stride, dilation, padding
 CASES = [
     (1, 3, 33, 1, (9, 11), (3, 3), (1, 1), (1, 1), (1, 1)),
@@ -99,7 +99,7 @@ def convolve(x: np.ndarray, w: np.ndarray, groups: int, stride: tuple, dilation:
     return y.reshape(n, outputs, *size)
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("case", CASES, ids=str)
 @pytest.mark.parametrize("x_type", [np.uint8, np.int8])
 @pytest.mark.parametrize("zero", ["none", "small", "far"])
@@ -148,7 +148,7 @@ def test_sums_are_exact(isa: int, case: tuple, x_type: type, zero: str) -> None:
                     np.testing.assert_array_equal(found, summed)
 
 
-@isa_each
+@each_isa
 def test_sums_with_an_image_of_any_width(isa: int) -> None:
     rng = np.random.default_rng(1)
     for outputs in range(1, 71):

@@ -12,13 +12,13 @@ from math import inf
 import ml_dtypes
 import numpy as np
 import pytest
-from kernel_call import KernelError, call, isa_levels
+from isa_levels import each_isa
+from kernel_call import KernelError, call
 from test_conv_last import RELU, last, normal, packed
 from test_conv_last_bf16 import in_pairs, rounded
 
 BF16 = ml_dtypes.bfloat16
 rng = np.random.default_rng(5)
-isa_each = pytest.mark.parametrize("isa", isa_levels())
 FLOATS = (np.float32, packed, np.float32)
 TYPES = {
     "ff:f": FLOATS, "fb:f": (np.float32, in_pairs, np.float32), "bb:f": (BF16, in_pairs, np.float32),
@@ -62,7 +62,7 @@ def compare(
     np.testing.assert_array_equal(y.view(np.uint8), expect.view(np.uint8))
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("types", TYPES)
 def test_the_same_bits_as_of_what_it_reads(isa, types) -> None:
     for geometry, channels in product(GEOMETRY.values(), [(9,), (16, 32), (5, 1, 19)]):
@@ -72,13 +72,13 @@ def test_the_same_bits_as_of_what_it_reads(isa, types) -> None:
         compare(isa, types, geometry, dims, channels, 33, scale=False)
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("types", TYPES)
 def test_groups_reach_over_images(isa, types) -> None:
     compare(isa, types, GEOMETRY["3x3"], (6, 5), (6, 10), 12, group=4, low=0)
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("types", TYPES)
 def test_strips_and_parts(isa, types) -> None:
     """Several strips of an image, and weights that are split among chunks."""
@@ -87,7 +87,7 @@ def test_strips_and_parts(isa, types) -> None:
     compare(isa, types, GEOMETRY["3x3"], (33, 60), (48, 48), 40, low=0)
 
 
-@isa_each
+@each_isa
 def test_nothing_is_read_behind_an_image_or_mistaken_for_one(isa) -> None:
     """NaN stays NaN, and infinity meets the bounds."""
     x = last(normal(1, 20, 3, 3))

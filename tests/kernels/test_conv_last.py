@@ -7,13 +7,13 @@ from math import prod
 
 import numpy as np
 import pytest
-from kernel_call import KernelError, Panel32, call, isa_levels
+from isa_levels import each_isa
+from kernel_call import KernelError, Panel32, call
 
 from ascend_ep.graph.reference_windows import Sliding, convolve
 
 EPS = 2.0**-24
 NONE, RELU, SILU, CLIP, HARD_SWISH, LEAKY_RELU = 0, 1, 4, 7, 8, 9
-isa_each = pytest.mark.parametrize("isa", isa_levels())
 rng = np.random.default_rng(0)
 
 
@@ -63,7 +63,7 @@ def check(isa, batch, channels, outputs, dims, kernel, stride, dilation, pad, gr
         np.testing.assert_array_equal(again, y)
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize(
     "channels",
     [(1, 1, 1), (3, 33, 1), (16, 8, 1), (6, 10, 2), (40, 64, 1), (8, 8, 4), (17, 5, 1), (64, 70, 2)],
@@ -83,14 +83,14 @@ def test_two_axes(isa, channels, size, kernel, stride, dilation, pad) -> None:
     check(isa, 2, inputs, outputs, size, kernel, stride, dilation, pad, group)
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize(("kernel", "stride", "dilation", "pad"), [(3, 1, 1, 1), (5, 2, 1, 2), (4, 3, 2, 0)])
 @pytest.mark.parametrize("group", [1, 4])
 def test_one_axis(isa, kernel, stride, dilation, pad, group) -> None:
     check(isa, 2, 8, 12, (50,), (kernel,), (stride,), (dilation,), (pad,), group)
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("channels", [1, 5, 16, 35])
 @pytest.mark.parametrize("size", [3, 5, 2])
 @pytest.mark.parametrize("stride", [1, 2, 3])
@@ -100,7 +100,7 @@ def test_channels_apart(isa, channels, size, stride) -> None:
         check(isa, 2, channels, channels, dims, *[(v, v) for v in (size, stride, dilation, pad)], channels)
 
 
-@isa_each
+@each_isa
 def test_channels_apart_at_the_sides(isa) -> None:
     """Pixels of a block that read some of the taps, or none; rows of more taps than blocks share."""
     drawn = np.random.default_rng(5)
@@ -114,7 +114,7 @@ def test_channels_apart_at_the_sides(isa) -> None:
         check(isa, 1, channels, channels, dims, size, stride, dilation, pad, channels)
 
 
-@isa_each
+@each_isa
 def test_strips_of_few_channels_end_where_their_memory_does(isa) -> None:
     """Channels that come first are put last in the strip, whose last line has no padding behind it."""
     for channels, height, width in product((1, 2, 5, 7), range(1, 9), (9, 12)):
@@ -125,7 +125,7 @@ def test_strips_of_few_channels_end_where_their_memory_does(isa) -> None:
         np.testing.assert_array_equal(y, conv(x, packed(w, 1), shape, geometry, isa=isa, threads=1))
 
 
-@isa_each
+@each_isa
 def test_strips_and_parts(isa) -> None:
     """Large enough for several strips of an image, and for weights that are split among chunks."""
     check(isa, 1, 96, 40, (33, 60), (3, 3), (1, 1), (1, 1), (1, 1))
@@ -135,7 +135,7 @@ def test_strips_and_parts(isa) -> None:
         check(isa, 1, 90, 40, (50, 70), (3, 3), (stride, 1), (dilation, 2), (dilation, 2))
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize(("channels", "outputs", "group"), [(20, 33, 1), (33, 33, 33)])
 def test_epilogue(isa, channels, outputs, group) -> None:
     x, w, bias = normal(2, channels, 9, 9), normal(outputs, channels // group, 3, 3), normal(outputs)
@@ -161,7 +161,7 @@ def test_epilogue(isa, channels, outputs, group) -> None:
     np.testing.assert_array_equal(y, np.where(full < 0, full * np.float32(0.25), full))
 
 
-@isa_each
+@each_isa
 def test_an_image_alone_has_the_bits_it_has_in_a_batch(isa) -> None:
     cases = [(24, 70, 1, 1, 3), (24, 70, 1, 2, 3), (24, 24, 24, 1, 3), (24, 48, 2, 1, 3), (24, 70, 1, 2, 1)]
     for channels, outputs, group, stride, size in [*cases, (24, 70, 1, 1, 1)]:
@@ -176,7 +176,7 @@ def test_an_image_alone_has_the_bits_it_has_in_a_batch(isa) -> None:
         np.testing.assert_array_equal(alone, whole[1:2])
 
 
-@isa_each
+@each_isa
 def test_nan_and_infinity_reach_their_windows_only(isa) -> None:
     for group, channels in [(1, 4), (8, 8)]:
         x, w = normal(1, channels, 12, 40), normal(8, channels // group, 3, 3)
@@ -188,7 +188,7 @@ def test_nan_and_infinity_reach_their_windows_only(isa) -> None:
         assert not np.isinf(y[0, :, 2:]).any()
 
 
-@isa_each
+@each_isa
 def test_nothing_in_gives_bias_or_nothing(isa) -> None:
     bias, empty = normal(3), Panel32(np.empty((1, 0, 3), np.float32))
     x = np.empty((1, 0, 4, 4), np.float32)
@@ -241,7 +241,7 @@ def test_positions_far_outside_read_as_zero(channels, size, seen) -> None:
         assert np.count_nonzero(y) == 40 * left
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize(
     ("kernel", "stride", "dilation", "pad"), [(7, 1, 1, 3), (3, 2, 1, 0), (5, 3, 4, 8), (3, 1, 1, -2)]
 )

@@ -15,7 +15,8 @@ from math import erfc, prod, sqrt
 import ml_dtypes
 import numpy as np
 import pytest
-from kernel_call import KernelError, Pairs32, call, isa_levels, isa_name
+from isa_levels import each_isa, isa_levels, isa_name
+from kernel_call import KernelError, Pairs32, call
 from test_conv_last import CLIP, EPS, HARD_SWISH, LEAKY_RELU, RELU, last, normal, packed
 
 from ascend_ep.graph.reference_windows import Sliding, convolve
@@ -31,7 +32,6 @@ CURVES: dict[int, Callable[[np.ndarray], np.ndarray]] = {
     6: np.tanh,
 }
 phi = np.vectorize(lambda x: erfc(-x / sqrt(2)) / 2, [float])
-isa_each = pytest.mark.parametrize("isa", isa_levels())
 
 
 def rounded(x: np.ndarray) -> np.ndarray:
@@ -86,7 +86,7 @@ def check(isa, batch, channels, outputs, dims, kernel, stride, dilation, pad, gr
         np.testing.assert_array_equal(narrow, y.astype(BF16))
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize(
     "channels",
     [
@@ -118,13 +118,13 @@ def test_two_axes(isa, channels, size, kernel, stride, dilation, pad) -> None:
     check(isa, 2, inputs, outputs, size, kernel, stride, dilation, pad, group)
 
 
-@isa_each
+@each_isa
 def test_one_axis_and_empty_batch(isa) -> None:
     check(isa, 2, 8, 12, (50,), (5,), (2,), (1,), (2,), 4)
     check(isa, 0, 6, 12, (5, 5), (3, 3), (1, 1), (1, 1), (1, 1))
 
 
-@isa_each
+@each_isa
 def test_strips_and_parts(isa) -> None:
     check(isa, 1, 96, 40, (33, 60), (3, 3), (1, 1), (1, 1), (1, 1))
     check(isa, 2, 602, 200, (6, 7), (3, 3), (1, 1), (1, 1), (1, 1))
@@ -146,7 +146,7 @@ def check_apart(isa, channels, dims, kernel, stride, dilation, pad) -> None:
         np.testing.assert_array_equal(narrow, y.astype(BF16))
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("channels", [1, 5, 16, 35])
 @pytest.mark.parametrize(("size", "stride"), [(3, 1), (3, 2), (5, 1), (2, 3)])
 def test_channels_apart(isa, channels, size, stride) -> None:
@@ -155,7 +155,7 @@ def test_channels_apart(isa, channels, size, stride) -> None:
         check_apart(isa, channels, dims, *[(v, v) for v in (size, stride, dilation, pad)])
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize("pad", [0, 1])
 def test_channels_apart_of_any_width(isa, stride, pad) -> None:
@@ -186,7 +186,7 @@ def test_channels_apart_of_any_width(isa, stride, pad) -> None:
                 assert (np.abs(y[0] - expect) <= bound).all()
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize(("channels", "outputs", "group"), [(20, 33, 1), (33, 33, 33)])
 def test_epilogue(isa, channels, outputs, group) -> None:
     x, w, bias = normal(2, channels, 9, 9), normal(outputs, channels // group, 3, 3), normal(outputs)
@@ -216,7 +216,7 @@ def test_epilogue(isa, channels, outputs, group) -> None:
             assert (np.abs(y - expect) <= bound).all()
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("act", CURVES)
 @pytest.mark.parametrize("residual", [False, True])
 def test_functions_of_sums(isa, act, residual) -> None:
@@ -247,7 +247,7 @@ def test_functions_of_sums(isa, act, residual) -> None:
             assert (y.astype(float)[np.isposinf(sums)] == expect[np.isposinf(sums)]).all()
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("size", [1, 3])
 def test_of_no_channels_the_bias_is_left(isa, size) -> None:
     w, bias = in_pairs(normal(5, 0, size, size), 1), normal(5)
@@ -256,7 +256,7 @@ def test_of_no_channels_the_bias_is_left(isa, size) -> None:
         np.testing.assert_array_equal(y, np.broadcast_to(bias[:, None, None], y.shape))
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("act", CURVES)
 def test_functions_of_a_float32_result(isa, act) -> None:
     """As exact as of float32 weights, and as before results could be bfloat16: old bundles have these."""
@@ -267,7 +267,7 @@ def test_functions_of_a_float32_result(isa, act) -> None:
     assert (np.abs(y - CURVES[act](sums)) <= 1e-6 * np.maximum(1, np.abs(sums))).all()
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize(("group", "stride", "size"), [(1, 1, 3), (2, 2, 3), (1, 2, 1), (1, 1, 1)])
 def test_an_image_alone_has_the_bits_it_has_in_a_batch(isa, group, stride, size) -> None:
     x, w = normal(3, 24, 30, 31).astype(BF16), in_pairs(normal(70, 24 // group, size, size), group)
@@ -281,7 +281,7 @@ def test_an_image_alone_has_the_bits_it_has_in_a_batch(isa, group, stride, size)
     np.testing.assert_array_equal(alone, whole[1:2])
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("channels", [6, 58, 64, 136])
 def test_a_pixel_has_its_bits_in_a_line_of_any_length(isa, channels) -> None:
     """Of one tap: whatever tile it falls in, and however many pixels that has."""
@@ -297,7 +297,7 @@ def test_a_pixel_has_its_bits_in_a_line_of_any_length(isa, channels) -> None:
             np.testing.assert_array_equal(part, whole[:, :, 1:2, :width])
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("channels", [6, 58])
 def test_narrow_images(isa, channels) -> None:
     """Several lines may share a tile: each output still has its window alone, whoever shares the work."""
@@ -315,7 +315,7 @@ def test_narrow_images(isa, channels) -> None:
         np.testing.assert_array_equal(y, whole)
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("channels", [3, 6, 37])
 def test_special_values_reach_their_windows_alone(isa, channels) -> None:
     """NaN and infinity spread to the outputs that read them, and to no other pixel or channel."""
@@ -339,7 +339,7 @@ def test_special_values_reach_their_windows_alone(isa, channels) -> None:
     assert np.isfinite(y).sum() == y.size - 18
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize(("channels", "out"), [(5, BF16), (16, BF16), (70, BF16), (70, np.float32)])
 def test_pooling_of_bfloat16_images(isa, channels, out) -> None:
     """As of the same images in float32, whose results are then rounded."""

@@ -6,10 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import test_conv_last_bf16 as pairs
-from kernel_call import isa_levels
+from isa_levels import each_isa
 from test_conv_last import check, conv, normal, packed
-
-isa_each = pytest.mark.parametrize("isa", isa_levels())
 
 
 def axis(rng: np.random.Generator) -> tuple[int, int, int, int, int]:
@@ -22,7 +20,7 @@ def axis(rng: np.random.Generator) -> tuple[int, int, int, int, int]:
             return size, kernel, stride, dilation, pad
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("seed", range(24))
 def test_any_geometry(isa, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -33,7 +31,7 @@ def test_any_geometry(isa, seed: int) -> None:
         pairs.check(isa, 2, inputs, outputs, size, kernel, stride, dilation, pad, group)
 
 
-@isa_each
+@each_isa
 def test_what_padding_meets_does_not_count(isa) -> None:
     """A weight that meets padding alone may be infinite; as in onnxruntime, which skips it as well."""
     x, w = normal(1, 4, 5, 5), normal(3, 4, 3, 3)

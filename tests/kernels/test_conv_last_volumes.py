@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import test_conv_last_bf16 as pairs
-from kernel_call import isa_levels
+from isa_levels import each_isa
 from test_conv_last import RELU, SILU, check, conv, normal, packed
-
-isa_each = pytest.mark.parametrize("isa", isa_levels())
 
 #: image; kernel, stride, dilation, pad, each of depth, height and width
 GEOMETRY = [
@@ -26,7 +24,7 @@ GEOMETRY = [
 ]
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize(
     "channels", [(1, 1, 1), (3, 33, 1), (6, 10, 2), (20, 40, 1), (5, 5, 5), (35, 35, 35)]
 )
@@ -36,7 +34,7 @@ def test_sizes(isa, channels, size, kernel, stride, dilation, pad) -> None:
     check(isa, 2, inputs, outputs, size, kernel, stride, dilation, pad, group)
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("channels", [(3, 33, 1), (8, 10, 2), (20, 40, 1), (35, 35, 35)])
 @pytest.mark.parametrize(("size", "kernel", "stride", "dilation", "pad"), GEOMETRY)
 def test_bfloat16(isa, channels, size, kernel, stride, dilation, pad) -> None:
@@ -47,14 +45,14 @@ def test_bfloat16(isa, channels, size, kernel, stride, dilation, pad) -> None:
         pairs.check(isa, 2, inputs, outputs, size, kernel, stride, dilation, pad, group)
 
 
-@isa_each
+@each_isa
 def test_strips_and_parts(isa) -> None:
     """Large enough for several strips of a plane, and for weights that are split among chunks."""
     check(isa, 1, 40, 40, (4, 33, 60), (3, 3, 3), (1, 1, 1), (1, 1, 1), (1, 1, 1))
     check(isa, 1, 150, 200, (3, 5, 6), (3, 3, 3), (1, 1, 1), (1, 1, 1), (1, 1, 1))
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize(("channels", "outputs", "group"), [(20, 70, 1), (35, 35, 35)])
 def test_threads_batch_and_epilogue(isa, channels, outputs, group) -> None:
     x, w = normal(3, channels, 5, 9, 11), normal(outputs, channels // group, 3, 3, 3)
@@ -75,7 +73,7 @@ def test_threads_batch_and_epilogue(isa, channels, outputs, group) -> None:
     np.testing.assert_allclose(y, wide / (1 + np.exp(-wide)), rtol=2e-6, atol=1e-7)
 
 
-@isa_each
+@each_isa
 def test_nan_and_infinity_reach_their_windows_only(isa) -> None:
     for group, channels in [(1, 4), (8, 8)]:
         x, w = normal(1, channels, 6, 7, 30), normal(8, channels // group, 3, 3, 3)

@@ -7,12 +7,11 @@ from math import prod
 
 import numpy as np
 import pytest
-from kernel_call import KernelError, Panel32, call, isa_levels
+from isa_levels import each_isa
+from kernel_call import KernelError, Panel32, call
 from test_conv_last import CLIP, EPS, RELU, SILU, last, normal
 
 from ascend_ep.graph.reference_windows import Sliding, convolve_transposed
-
-isa_each = pytest.mark.parametrize("isa", isa_levels())
 
 
 def phases(w: np.ndarray, stride, pad) -> Panel32:
@@ -52,7 +51,7 @@ def check(isa, channels, outputs, dims, kernel, stride, pads, extra) -> None:
     np.testing.assert_array_equal(again, y)
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("channels", [(1, 2), (3, 33), (20, 5), (40, 70)])
 @pytest.mark.parametrize(
     ("dims", "kernel", "stride", "pads", "extra"),
@@ -75,14 +74,14 @@ def test_sizes(isa, channels, dims, kernel, stride, pads, extra) -> None:
     check(isa, *channels, dims, kernel, stride, pads, extra)
 
 
-@isa_each
+@each_isa
 def test_strips_and_parts(isa) -> None:
     """Large enough for several strips of a plane, and for weights that are split among chunks."""
     check(isa, 70, 40, (30, 50), (3, 3), (2, 2), (1, 1, 1, 1), (1, 1))
     check(isa, 300, 200, (4, 5), (4, 4), (2, 2), (1, 1, 1, 1), (0, 0))
 
 
-@isa_each
+@each_isa
 def test_threads_batch_and_epilogue(isa) -> None:
     x, w, size = normal(3, 20, 9, 11), normal(20, 70, 3, 3), (18, 22)
     given = {"bias": normal(70), "residual": normal(3, 70, *size), "isa": isa}
@@ -102,7 +101,7 @@ def test_threads_batch_and_epilogue(isa) -> None:
     np.testing.assert_allclose(y, wide / (1 + np.exp(-wide)), rtol=2e-6, atol=1e-7)
 
 
-@isa_each
+@each_isa
 def test_nan_and_infinity_reach_what_reads_them_only(isa) -> None:
     x, w = normal(1, 4, 6, 30), normal(4, 8, 3, 3)
     x[0, 0, 2, 20], x[0, 0, 0, 0] = np.nan, np.inf
@@ -125,7 +124,7 @@ def test_what_does_not_fit_is_refused(change: int, value: int) -> None:
         call("conv_transposed_last", ins, [(np.float32, (1, 9, 9, 6))], ints, [0, 0])
 
 
-@isa_each
+@each_isa
 def test_pieces_of_long_lines(isa) -> None:
     check(isa, 20, 36, (701,), (16,), (8,), (4, 4), (0,))
     check(isa, 20, 36, (1000,), (3,), (2,), (1, 1), (1,))

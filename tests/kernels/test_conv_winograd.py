@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from kernel_call import KernelError, Panel32, call, isa_levels
+from isa_levels import each_isa
+from kernel_call import KernelError, Panel32, call
 from test_conv_last import conv, last, packed
 
 from ascend_ep.compiler.rewrites.winograd import G, Transformed
@@ -19,7 +20,6 @@ EPS = 2.0**-24
 A = np.array([[1, 1, 1, 0], [0, 1, -1, -1]]).T
 B = np.array([[1, 0, -1, 0], [0, 1, 1, 0], [0, -1, 1, 0], [0, 1, 0, -1]]).T
 NONE, RELU, SILU, CLIP, HARD_SWISH, LEAKY_RELU = 0, 1, 4, 7, 8, 9
-isa_each = pytest.mark.parametrize("isa", isa_levels())
 
 
 def normal(*shape: int, seed: int = 0) -> np.ndarray:
@@ -69,7 +69,7 @@ def check(y, x, w, size, pad, wanted=None) -> None:
     assert (np.abs(y - wanted) <= EPS * (x.shape[1] + 20) * bound).all()
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize(
     ("batch", "channels", "outputs", "image", "size", "pad"),
     [
@@ -94,7 +94,7 @@ def test_sizes(isa, batch, channels, outputs, image, size, pad) -> None:
     np.testing.assert_allclose(y, direct, rtol=0, atol=1e-5 * np.abs(direct).max())
 
 
-@isa_each
+@each_isa
 def test_blocks_and_parts(isa) -> None:
     """Many tiles make blocks, few of them parts of the panels: bits depend on neither, nor on the batch."""
     for channels, outputs, side in ((300, 40, 22), (200, 130, 7)):
@@ -106,7 +106,7 @@ def test_blocks_and_parts(isa) -> None:
         np.testing.assert_array_equal(winograd(x[1:], w, (side, side), isa=isa), y[1:])
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("outputs", [32, 45])
 def test_epilogue(isa, outputs) -> None:
     x, w, size = normal(2, 20, 5, 7), normal(outputs, 20, 3, 3, seed=1), (5, 7)
@@ -127,7 +127,7 @@ def test_epilogue(isa, outputs) -> None:
     check(leaky, x, w, size, (1, 1), np.where(whole < 0, 0.25 * whole, whole))
 
 
-@isa_each
+@each_isa
 def test_what_is_not_finite_stays_in_its_tiles(isa) -> None:
     x, w = normal(1, 20, 8, 8), normal(33, 20, 3, 3, seed=1)
     x[0, 3, 2, 2] = np.nan

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from kernel_call import KernelError, Panel32, call, isa_levels
+from isa_levels import each_isa
+from kernel_call import KernelError, Panel32, call
 from test_conv_last import last
 from test_conv_winograd import EPS, RELU, SILU, A, B, G, by_tiles, normal
 
 from ascend_ep.compiler.rewrites.winograd import Transformed
 from ascend_ep.plan.plan import Weight
-
-isa_each = pytest.mark.parametrize("isa", isa_levels())
 
 
 def transformed(w: np.ndarray) -> Panel32:
@@ -49,7 +48,7 @@ def check(y, x, w, size, axis, pad=1, finish=lambda y: y) -> None:
     assert (np.abs(y - wanted) <= EPS * (x.shape[1] * w.shape[2] + 20) * (bound + 1)).all()
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize(
     ("batch", "channels", "outputs", "image", "planes", "size", "axis", "pad"),
     [
@@ -66,7 +65,7 @@ def test_sizes(isa, batch, channels, outputs, image, planes, size, axis, pad) ->
     check(winograd(x, w, size, axis, pad, isa=isa), x, w, size, axis, pad)
 
 
-@isa_each
+@each_isa
 def test_blocks_parts_batch_and_epilogue(isa) -> None:
     size, axis = (3, 11, 10), (1, 1, 1)
     x, w = normal(2, 90, *size), normal(45, 90, 3, 3, 3, seed=1)
@@ -85,7 +84,7 @@ def test_blocks_parts_batch_and_epilogue(isa) -> None:
     np.testing.assert_allclose(silu, wide / (1 + np.exp(-wide)), rtol=2e-6, atol=1e-6)
 
 
-@isa_each
+@each_isa
 def test_what_is_not_finite_stays_in_its_tiles(isa) -> None:
     x, w = normal(1, 20, 5, 8, 8), normal(33, 20, 3, 3, 3, seed=1)
     x[0, 3, 2, 2, 2] = np.nan

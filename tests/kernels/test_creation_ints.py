@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from kernel_call import call, isa_levels
+from isa_levels import each_isa
+from kernel_call import call
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 @pytest.mark.parametrize(
     ("dtype", "expected"),
     [

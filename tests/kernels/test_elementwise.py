@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_call import DTYPES, isa_levels, isa_name
+from isa_levels import each_isa
+from kernel_call import DTYPES
 from tile_run import Build, encoded_program, run
 
 from ascend_ep.plan.tile_program import TileProgram, Value
 from ascend_ep.runtime._rt import ffi, lib
 
 RNG = np.random.default_rng(11)
-ISAS = pytest.mark.parametrize("isa", isa_levels(), ids=isa_name)
 
 
 def primitive(op: str) -> Build:
@@ -42,7 +42,7 @@ FLOAT_UNARY: dict[str, Callable[..., np.ndarray]] = {
 }  # fmt: skip
 
 
-@ISAS
+@each_isa
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("op", FLOAT_BINARY)
 def test_float_pairs_are_ieee(op: str, dtype: Any, isa: int) -> None:
@@ -56,7 +56,7 @@ def test_float_pairs_are_ieee(op: str, dtype: Any, isa: int) -> None:
     np.testing.assert_array_equal(got, want)
 
 
-@ISAS
+@each_isa
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("op", FLOAT_UNARY)
 def test_float_functions_are_exact(op: str, dtype: Any, isa: int) -> None:
@@ -98,7 +98,7 @@ def wrapped(value: int, dtype: Any) -> int:
     return value - 2**bits if np.iinfo(dtype).min < 0 and value >= 2 ** (bits - 1) else value
 
 
-@ISAS
+@each_isa
 @pytest.mark.parametrize(
     "dtype", [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64]
 )
@@ -145,7 +145,7 @@ KINDS = [np.float32, np.float64, np.float16, ml_dtypes.bfloat16, np.int8, np.uin
          np.int32, np.uint32, np.int64, np.uint64, np.bool_]  # fmt: skip
 
 
-@ISAS
+@each_isa
 @pytest.mark.parametrize("source", KINDS)
 @pytest.mark.parametrize("target", KINDS)
 def test_casts_of_values_in_range(source: Any, target: Any, isa: int) -> None:
@@ -154,7 +154,7 @@ def test_casts_of_values_in_range(source: Any, target: Any, isa: int) -> None:
     np.testing.assert_array_equal(got, x.astype(target))
 
 
-@ISAS
+@each_isa
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("target", [np.int8, np.uint8, np.int32, np.uint32, np.int64, np.uint64])
 def test_casts_of_floats_out_of_range(dtype: Any, target: Any, isa: int) -> None:
@@ -170,7 +170,7 @@ def test_casts_of_floats_out_of_range(dtype: Any, target: Any, isa: int) -> None
         assert run(lambda p, v: p.cast(v, 13), big, out=target, isa=isa).tolist() == [int(v) for v in big]
 
 
-@ISAS
+@each_isa
 @pytest.mark.parametrize("half", [np.float16, ml_dtypes.bfloat16])
 def test_half_floats_round_to_nearest_even(half: Any, isa: int) -> None:
     every = np.arange(2**16, dtype=np.uint16).view(half)
@@ -187,7 +187,7 @@ def test_half_floats_round_to_nearest_even(half: Any, isa: int) -> None:
         np.testing.assert_array_equal(held, x.astype(half).astype(np.float32))
 
 
-@ISAS
+@each_isa
 def test_stored_types_round_trip(isa: int) -> None:
     """Every code of the types of a byte and less comes back as it was, whatever the tail."""
     for dtype in [d for d, number in DTYPES.items() if number > 16]:
@@ -211,7 +211,7 @@ PATTERNS = [
 ]  # fmt: skip
 
 
-@ISAS
+@each_isa
 @pytest.mark.parametrize(("left", "right"), PATTERNS)
 def test_broadcasting(left: tuple[int, ...], right: tuple[int, ...], isa: int) -> None:
     for dtype in (np.float32, np.float64, np.int8, np.bool_, np.float16):
@@ -247,7 +247,7 @@ def test_any_strides(data: st.DataObject) -> None:
     np.testing.assert_array_equal(run(primitive("sub"), x, y), x - y)
 
 
-@ISAS
+@each_isa
 def test_threads_do_not_change_bits(isa: int) -> None:
     x, row = floats(700, 513), floats(513)
 
@@ -259,7 +259,7 @@ def test_threads_do_not_change_bits(isa: int) -> None:
     np.testing.assert_array_equal(one[5:9], run(build, x[5:9], row, isa=isa, threads=3), "batch-invariant")
 
 
-@ISAS
+@each_isa
 @pytest.mark.parametrize(
     "rows",
     [[(24,)], [(100,)], [(320,), (320,)], [(513,)], [(1024,)], [(1040,)], [(60,), (4, 60)], [(3, 7), (7,)]],

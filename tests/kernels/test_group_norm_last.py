@@ -9,7 +9,8 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from kernel_call import KernelError, call, isa_levels
+from isa_levels import each_isa
+from kernel_call import KernelError, call
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 #: Shapes with channels last, and groups: tails, one block and several, channels apart, one group.
@@ -25,7 +26,7 @@ def reference(x: np.ndarray, groups: int, scale: np.ndarray, bias: np.ndarray, e
     return ((parts - mean) / np.sqrt(variance + epsilon)).reshape(x.shape) * scale + bias
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 @pytest.mark.parametrize(("shape", "groups"), CASES)
 def test_against_float64(isa: int, shape: tuple[int, ...], groups: int) -> None:
     rng = np.random.default_rng(5)

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from kernel_call import KernelError, call, isa_levels
+from isa_levels import each_isa, isa_levels
+from kernel_call import KernelError, call
 from lowered import check, reference
 from onnx import helper
 
@@ -57,7 +58,7 @@ def test_a_region_that_can_not_be_is_named(image: int, roi: float) -> None:
 # ---- Col2Im ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 def test_col2im_as_pytorch(isa: int) -> None:
     how: dict[str, Any] = {"dilation": (1, 2), "padding": (1, 2), "stride": (2, 1)}
     image, block = (9, 11), (3, 2)

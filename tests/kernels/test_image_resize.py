@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernel_call import KernelError, call, isa_levels
+from isa_levels import each_isa
+from kernel_call import KernelError, call
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
@@ -45,7 +46,7 @@ def resized(x: np.ndarray, axis: int, m: int, ints: list[int], **more: Any) -> n
     return y
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 @pytest.mark.parametrize(("n", "m"), [(7, 19), (13, 5)])
 @pytest.mark.parametrize(
     ("mode", "coordinate", "antialias", "exclude"),

@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from kernel_call import KernelError, call, isa_levels
+from isa_levels import each_isa, isa_levels
+from kernel_call import KernelError, call
 from lowered import reference
 from onnx import helper
 
@@ -41,7 +42,7 @@ def test_images_as_onnxruntime(mode: int, padding: int, align: int) -> None:
         )
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 @pytest.mark.parametrize("padding", PADDINGS)
 @pytest.mark.parametrize("mode", [0, 1])
 def test_volumes_against_float64(isa: int, mode: int, padding: int) -> None:

@@ -10,7 +10,8 @@ from itertools import product
 
 import numpy as np
 import pytest
-from kernel_call import NUMPY, Halves32, KernelError, Packed, Pairs32, Panel32, call, isa_levels
+from isa_levels import each_isa
+from kernel_call import NUMPY, Halves32, KernelError, Packed, Pairs32, Panel32, call
 
 from ascend_ep.runtime._rt import ffi, lib
 from ascend_ep.runtime.layouts import LAYOUTS
@@ -18,7 +19,6 @@ from ascend_ep.runtime.layouts import LAYOUTS
 EPS = 2.0**-24
 SIZES = [0, 1, 2, 3, 7, 8, 13, 14, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100]
 NONE, RELU, GELU, GELU_TANH, SILU, SIGMOID, TANH, CLIP, HARD_SWISH, LEAKY_RELU = range(10)
-isa_each = pytest.mark.parametrize("isa", isa_levels())
 
 
 def normal(rng: np.random.Generator, *shape: int) -> np.ndarray:
@@ -38,7 +38,7 @@ def assert_close(y: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
     assert (np.abs(y - a @ b) <= bound).all()
 
 
-@isa_each
+@each_isa
 def test_every_size_against_float64(isa: int) -> None:
     rng = np.random.default_rng(0)
     for m, n, k in product(SIZES, SIZES, [0, 1, 2, 5, 33, 64]):
@@ -50,7 +50,7 @@ def test_every_size_against_float64(isa: int) -> None:
         np.testing.assert_array_equal(plain, matmul(a, Panel32(b), isa=isa))
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize(("m", "n", "k"), [(1, 200, 1153), (5, 70, 2500), (30, 40, 4000), (300, 100, 1200)])
 def test_blocks_of_k(isa: int, m: int, n: int, k: int) -> None:
     rng = np.random.default_rng(1)
@@ -59,7 +59,7 @@ def test_blocks_of_k(isa: int, m: int, n: int, k: int) -> None:
     assert_close(matmul(a, Panel32(b), isa=isa), a, b)
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("panels", [False, True])
 def test_a_row_alone_has_the_bits_it_has_in_a_batch(isa: int, panels: bool) -> None:
     rng = np.random.default_rng(2)
@@ -71,7 +71,7 @@ def test_a_row_alone_has_the_bits_it_has_in_a_batch(isa: int, panels: bool) -> N
     np.testing.assert_array_equal(matmul(a[17], right, isa=isa), whole[17])
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("residual", [False, True])
 @pytest.mark.parametrize("activation", range(10))
@@ -94,7 +94,7 @@ def test_a_row_alone_has_the_epilogue_it_has_in_a_batch(
         np.testing.assert_array_equal(some(rows), whole[rows])
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize(("m", "n", "k"), [(1, 4096, 300), (129, 300, 700), (700, 40, 300), (3000, 17, 60)])
 def test_threads_change_no_bit(isa: int, m: int, n: int, k: int) -> None:
     rng = np.random.default_rng(3)
@@ -107,7 +107,7 @@ def test_threads_change_no_bit(isa: int, m: int, n: int, k: int) -> None:
             np.testing.assert_array_equal(one, other)
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("n", [2048, 2053])
 def test_a_large_result_has_the_bits_of_its_parts(isa: int, n: int) -> None:
     """What is too large for the caches is stored past them, with the same epilogue before."""
@@ -119,7 +119,7 @@ def test_a_large_result_has_the_bits_of_its_parts(isa: int, n: int) -> None:
         np.testing.assert_array_equal(whole[rows], part)
 
 
-@isa_each
+@each_isa
 def test_strides_do_not_matter(isa: int) -> None:
     rng = np.random.default_rng(4)
     wide_a, wide_b = normal(rng, 50, 80), normal(rng, 80, 120)
@@ -132,7 +132,7 @@ def test_strides_do_not_matter(isa: int) -> None:
     np.testing.assert_array_equal(matmul(a, b[:, ::-2], isa=isa), expect[:, ::-2])
 
 
-@isa_each
+@each_isa
 def test_transposed_operands(isa: int) -> None:
     rng = np.random.default_rng(5)
     a, b = normal(rng, 3, 37, 21), normal(rng, 3, 45, 37)
@@ -140,7 +140,7 @@ def test_transposed_operands(isa: int) -> None:
     assert_close(y, a.swapaxes(1, 2), b.swapaxes(1, 2))
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize(
     ("left", "right"),
     [
@@ -187,7 +187,7 @@ ACTIVATIONS = {
 }
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("activation", list(ACTIVATIONS))
 def test_activations_on_the_sums(isa: int, activation: int) -> None:
     rng = np.random.default_rng(8)
@@ -198,7 +198,7 @@ def test_activations_on_the_sums(isa: int, activation: int) -> None:
     assert (np.abs(y - ACTIVATIONS[activation](x)) <= 25 * 30 * EPS).all()
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize(
     "addend", [(), (1,), (45,), (9, 1), (9, 45), (1, 45), (2, 1, 1), (2, 9, 45), (1, 9, 45)]
 )
@@ -211,14 +211,14 @@ def test_addends_broadcast(isa: int, addend: tuple[int, ...]) -> None:
     np.testing.assert_array_equal(matmul(a, b, None, np.broadcast_to(c, bare.shape), isa=isa), bare + c)
 
 
-@isa_each
+@each_isa
 def test_no_products_still_have_an_epilogue(isa: int) -> None:
     c = np.arange(5, dtype=np.float32) - 2
     y = matmul(np.empty((3, 0), np.float32), np.empty((0, 5), np.float32), c, ints=(0, 0, RELU), isa=isa)
     np.testing.assert_array_equal(y, np.broadcast_to(np.maximum(c, 0), (3, 5)))
 
 
-@isa_each
+@each_isa
 def test_nan_and_infinity_stay_in_their_row_and_column(isa: int) -> None:
     rng = np.random.default_rng(10)
     a, b = normal(rng, 20, 33), normal(rng, 33, 50)
@@ -274,7 +274,7 @@ def test_sizes_that_overflow_are_refused() -> None:
     assert b"too large" in ffi.string(status.text)
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("kind", [Panel32, Pairs32, Halves32])
 def test_rows_that_are_kept_for_several_chunks(isa: int, kind: type[Packed]) -> None:
     """Few rows, many panels, several blocks of K: each worker packs its rows once; alone, once a block."""

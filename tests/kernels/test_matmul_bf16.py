@@ -12,12 +12,12 @@ from itertools import product
 import ml_dtypes
 import numpy as np
 import pytest
-from kernel_call import KernelError, Pairs32, call, isa_levels, isa_name
+from isa_levels import each_isa, isa_levels, isa_name
+from kernel_call import KernelError, Pairs32, call
 
 EPS = 2.0**-24
 SIZES = [0, 1, 2, 3, 7, 14, 15, 16, 17, 31, 32, 33, 64, 65, 100]
 GELU = 2
-isa_each = pytest.mark.parametrize("isa", isa_levels())
 
 
 def normal(rng: np.random.Generator, *shape: int) -> np.ndarray:
@@ -42,7 +42,7 @@ def assert_close(y: np.ndarray, a: np.ndarray, b: np.ndarray) -> None:
     assert (np.abs(y - a @ b) <= bound).all()
 
 
-@isa_each
+@each_isa
 def test_every_size_against_float64(isa: int) -> None:
     rng = np.random.default_rng(0)
     for m, n, k in product(SIZES, SIZES, [0, 1, 2, 5, 33, 64]):
@@ -52,7 +52,7 @@ def test_every_size_against_float64(isa: int) -> None:
         assert_close(matmul(a, b, isa=isa), a, b)
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize(("m", "n", "k"), [(1, 200, 2307), (5, 70, 5001), (300, 100, 2400)])
 def test_blocks_of_k(isa: int, m: int, n: int, k: int) -> None:
     rng = np.random.default_rng(1)
@@ -60,7 +60,7 @@ def test_blocks_of_k(isa: int, m: int, n: int, k: int) -> None:
     assert_close(matmul(a, b, isa=isa), a, b)
 
 
-@isa_each
+@each_isa
 def test_strides_and_batches(isa: int) -> None:
     rng = np.random.default_rng(2)
     a, b = normal(rng, 33, 21), normal(rng, 33, 40)
@@ -70,7 +70,7 @@ def test_strides_and_batches(isa: int) -> None:
     assert_close(matmul(x, stack[0], isa=isa), x, stack[0])
 
 
-@isa_each
+@each_isa
 def test_subnormal_numbers_are_computed_or_count_as_zero(isa: int) -> None:
     flushes = isa_name(isa) in ("avx512bf16", "amx", "bf16i8mm")
     for a, b in ((2.0**-130, 2.0**2), (2.0**-70, 2.0**-62)):  # an operand, sums
@@ -78,7 +78,7 @@ def test_subnormal_numbers_are_computed_or_count_as_zero(isa: int) -> None:
         np.testing.assert_array_equal(y, np.full((3, 5), 0 if flushes else 4 * a * b, np.float32))
 
 
-@isa_each
+@each_isa
 def test_a_row_alone_and_threads_change_no_bit(isa: int) -> None:
     rng = np.random.default_rng(3)
     a, b, c = normal(rng, 131, 1500), Pairs32(normal(rng, 1500, 193)), normal(rng, 193)
@@ -89,7 +89,7 @@ def test_a_row_alone_and_threads_change_no_bit(isa: int) -> None:
         np.testing.assert_array_equal(matmul(a, b, c, ints=(0, 0, GELU), isa=isa, threads=threads), whole)
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize(("m", "n", "k"), [(83, 20, 40), (49, 70, 2401), (147, 33, 4800)])
 def test_rows_alone_have_the_bits_of_all(isa: int, m: int, n: int, k: int) -> None:
     """Heights that tiles cut into overlapping blocks, columns of other kernels, several blocks of K."""
@@ -100,7 +100,7 @@ def test_rows_alone_have_the_bits_of_all(isa: int, m: int, n: int, k: int) -> No
         np.testing.assert_array_equal(matmul(a[rows], b, isa=isa), whole[rows])
 
 
-@isa_each
+@each_isa
 def test_special_values(isa: int) -> None:
     a, b = np.ones((3, 40), np.float32), np.ones((40, 33), np.float32)
     a[0, 7], a[1, 8], b[9, 5] = np.nan, np.inf, -np.inf

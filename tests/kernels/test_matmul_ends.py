@@ -9,11 +9,11 @@ from math import erf
 import ml_dtypes
 import numpy as np
 import pytest
-from kernel_call import Pairs32, Panel32, call, isa_levels
+from isa_levels import each_isa
+from kernel_call import Pairs32, Panel32, call
 
 NONE, GELU, SILU = 0, 2, 4
 FEW = (slice(0, 1), slice(13, 18), slice(60, 71), slice(128, 131))
-isa_each = pytest.mark.parametrize("isa", isa_levels())
 packed_each = pytest.mark.parametrize("packed", [Panel32, Pairs32])
 
 
@@ -32,7 +32,7 @@ def assert_same_bits(y: np.ndarray, other: np.ndarray) -> None:
     np.testing.assert_array_equal(y.view(np.int32), other.view(np.int32))
 
 
-@isa_each
+@each_isa
 @packed_each
 @pytest.mark.parametrize("k", [27, 60, 2400])
 def test_rows_alone_and_threads_change_no_bit(isa: int, packed: type, k: int) -> None:
@@ -49,7 +49,7 @@ def test_rows_alone_and_threads_change_no_bit(isa: int, packed: type, k: int) ->
             assert_same_bits(matmul(a[rows], b, bias, part, activation, isa=isa), whole[rows])
 
 
-@isa_each
+@each_isa
 @packed_each
 def test_addends_of_other_strides(isa: int, packed: type) -> None:
     rng = np.random.default_rng(1)
@@ -62,7 +62,7 @@ def test_addends_of_other_strides(isa: int, packed: type) -> None:
             assert_same_bits(matmul(a[rows], b, *parts, GELU, isa=isa), whole[rows])
 
 
-@isa_each
+@each_isa
 @packed_each
 @pytest.mark.parametrize("activation", [NONE, GELU])
 def test_stored_past_the_caches(isa: int, packed: type, activation: int) -> None:
@@ -78,7 +78,7 @@ def test_stored_past_the_caches(isa: int, packed: type, activation: int) -> None
         assert_same_bits(matmul(a[rows], b, c, r[rows], activation, isa=isa), whole[rows])
 
 
-@isa_each
+@each_isa
 @packed_each
 def test_an_output_beyond_the_caches_in_blocks_of_k(isa: int, packed: type) -> None:
     """What the next tile begins with is fetched, and sums so far are read where they lie."""
@@ -94,7 +94,7 @@ def test_an_output_beyond_the_caches_in_blocks_of_k(isa: int, packed: type) -> N
         assert_same_bits(matmul(a[rows], b, c, r[rows], NONE, isa=isa), whole[rows])
 
 
-@isa_each
+@each_isa
 def test_gelu_of_sums_of_bfloat16(isa: int) -> None:
     """Of every bfloat16. It may be coarser than float32, by 3e-5: bfloat16 sums have errors of 1e-3."""
     x = np.arange(1 << 16, dtype=np.uint16).view(ml_dtypes.bfloat16).astype(np.float32)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from kernel_call import KernelError, call, isa_levels
+from isa_levels import each_isa
+from kernel_call import KernelError, call
 
 rng = np.random.default_rng(8)
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 @pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint64, np.float64])
 def test_against_numpy(isa: int, dtype: type) -> None:
     """float64 within 1e-15 of the sum of magnitudes, times the number of terms."""

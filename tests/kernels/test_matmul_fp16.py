@@ -8,13 +8,13 @@ from itertools import product
 
 import numpy as np
 import pytest
-from kernel_call import Halves32, KernelError, Panel32, call, isa_levels
+from isa_levels import each_isa
+from kernel_call import Halves32, KernelError, Panel32, call
 
 from ascend_ep.runtime.layouts import LAYOUTS
 
 SIZES = [0, 1, 2, 3, 7, 14, 15, 16, 17, 31, 32, 33, 64, 65, 100, 129]
 GELU = 2
-isa_each = pytest.mark.parametrize("isa", isa_levels())
 
 
 def matmul(a, b, c=None, r=None, *, ints=(0, 0, 0), floats=(1, 1, 0, 0), isa=None, threads=2):
@@ -36,7 +36,7 @@ def halves(rng: np.random.Generator, *shape: int) -> np.ndarray:
     return rng.standard_normal(shape).astype(np.float16)
 
 
-@isa_each
+@each_isa
 def test_every_size(isa: int) -> None:
     rng = np.random.default_rng(0)
     for m, n, k in product(SIZES, SIZES, [0, 1, 2, 5, 33, 64]):
@@ -44,14 +44,14 @@ def test_every_size(isa: int) -> None:
             assert_same_bits(normal(rng, m, k), halves(rng, k, n), isa=isa)
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize(("m", "n", "k"), [(1, 200, 2307), (2, 70, 5001), (300, 100, 2400), (40, 515, 1300)])
 def test_blocks_of_k(isa: int, m: int, n: int, k: int) -> None:
     rng = np.random.default_rng(1)
     assert_same_bits(normal(rng, m, k), halves(rng, k, n), isa=isa)
 
 
-@isa_each
+@each_isa
 def test_against_float64(isa: int) -> None:
     """Sums of K float32 products: |error| <= (K + 1) eps sum_k |a_k b_k|."""
     rng = np.random.default_rng(2)
@@ -61,7 +61,7 @@ def test_against_float64(isa: int) -> None:
     assert (np.abs(matmul(a, Halves32(b), isa=isa) - left @ right) <= bound).all()
 
 
-@isa_each
+@each_isa
 def test_strides_and_batches(isa: int) -> None:
     rng = np.random.default_rng(3)
     assert_same_bits(normal(rng, 33, 21), halves(rng, 33, 40), ints=(1, 0, 0), isa=isa)
@@ -73,7 +73,7 @@ def test_strides_and_batches(isa: int) -> None:
     assert_same_bits(x, np.moveaxis(halves(rng, 34, 3, 19), 0, 2), isa=isa)
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("m", [1, 4, 20])
 def test_epilogue(isa: int, m: int) -> None:
     rng = np.random.default_rng(4)
@@ -82,7 +82,7 @@ def test_epilogue(isa: int, m: int) -> None:
     assert_same_bits(normal(rng, m, 50), halves(rng, 50, 75), *addends, **given)
 
 
-@isa_each
+@each_isa
 def test_a_row_alone_and_threads_change_no_bit(isa: int) -> None:
     rng = np.random.default_rng(5)
     a, b = normal(rng, 131, 1500), Halves32(halves(rng, 1500, 193))
@@ -93,7 +93,7 @@ def test_a_row_alone_and_threads_change_no_bit(isa: int) -> None:
         np.testing.assert_array_equal(matmul(a, b, isa=isa, threads=threads), whole)
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("m", [1, 9, 40])
 def test_every_float16(isa: int, m: int) -> None:
     """Each of the 65536 bit patterns, subnormals, infinities and NaN among them, as it is."""

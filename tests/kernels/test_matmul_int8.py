@@ -11,12 +11,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-from kernel_call import Bytes32, KernelError, Nibbles32, Panel32, call, isa_levels
+from isa_levels import each_isa
+from kernel_call import Bytes32, KernelError, Nibbles32, Panel32, call
 
 EPS = 2.0**-24
 SIZES = [0, 1, 2, 3, 4, 5, 15, 16, 31, 32, 33, 64, 65, 100, 129]
 GELU, RELU = 2, 1
-isa_each = pytest.mark.parametrize("isa", isa_levels())
 
 
 class Weights:
@@ -60,7 +60,7 @@ def assert_close(y: np.ndarray, a: np.ndarray, w: Weights) -> None:
     assert (np.abs(y - left @ right) <= bound).all()
 
 
-@isa_each
+@each_isa
 def test_every_size_against_float64(isa: int) -> None:
     rng = np.random.default_rng(0)
     for m, n, k in product(SIZES, SIZES, [0, 1, 2, 5, 33, 64]):
@@ -70,7 +70,7 @@ def test_every_size_against_float64(isa: int) -> None:
         assert_close(matmul(a, w, isa=isa), a, w)
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("zero", [False, True])
 @pytest.mark.parametrize(
     ("bits", "block"), [(8, 0), (8, 1), (8, 16), (8, 24), (8, 100), (4, 0), (4, 2), (4, 16), (4, 24), (4, 99)]
@@ -85,7 +85,7 @@ def test_the_bits_of_the_float_product(isa: int, bits: int, block: int, zero: bo
         np.testing.assert_array_equal(y, plain)
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize(("m", "n", "k"), [(1, 200, 2307), (5, 70, 5001), (300, 100, 2400)])
 def test_blocks_of_k(isa: int, m: int, n: int, k: int) -> None:
     for bits in (8, 4):
@@ -93,7 +93,7 @@ def test_blocks_of_k(isa: int, m: int, n: int, k: int) -> None:
         assert_close(matmul(a, w, isa=isa), a, w)
 
 
-@isa_each
+@each_isa
 def test_strides_and_batches(isa: int) -> None:
     rng = np.random.default_rng(3)
     w = Weights(33, 70, 16)
@@ -106,7 +106,7 @@ def test_strides_and_batches(isa: int) -> None:
     assert_close(matmul(x[0, 0], w, isa=isa), x[0, 0], w)
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("m", [1, 4, 20])
 def test_epilogue(isa: int, m: int) -> None:
     rng = np.random.default_rng(4)
@@ -116,7 +116,7 @@ def test_epilogue(isa: int, m: int) -> None:
     np.testing.assert_allclose(y, wanted, rtol=1e-5, atol=1e-5)  # sums of 50 products below 10: 50 eps 10
 
 
-@isa_each
+@each_isa
 def test_a_row_alone_and_threads_change_no_bit(isa: int) -> None:
     rng = np.random.default_rng(5)
     a, w, c = normal(rng, 131, 1500), Weights(1500, 193, 32, zero=True), normal(rng, 193)
@@ -127,7 +127,7 @@ def test_a_row_alone_and_threads_change_no_bit(isa: int) -> None:
         np.testing.assert_array_equal(matmul(a, w, c, ints=(0, 0, GELU), isa=isa, threads=threads), whole)
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("m", [3, 9])
 def test_special_values(isa: int, m: int) -> None:
     a, w = np.ones((m, 40), np.float32), Weights(40, 33)

@@ -6,9 +6,9 @@ from itertools import product
 
 import numpy as np
 import pytest
-from kernel_call import KernelError, Quads32, call, isa_levels
+from isa_levels import each_isa
+from kernel_call import KernelError, Quads32, call
 
-isa_each = pytest.mark.parametrize("isa", isa_levels())
 TYPES = [np.uint8, np.int8]
 SHAPES = [
     (1, 1, 1), (3, 4, 32), (13, 7, 33), (12, 65, 5), (25, 130, 100), (0, 4, 3), (3, 4, 0), (5, 0, 40),
@@ -36,7 +36,7 @@ def exact(a: np.ndarray, b: np.ndarray, a_zero: np.ndarray | None, b_zero: np.nd
     return left @ right
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("zeros", ["none", "one", "columns"])
 def test_sums_are_exact(isa: int, shape: tuple[int, int, int], zeros: str) -> None:
@@ -52,7 +52,7 @@ def test_sums_are_exact(isa: int, shape: tuple[int, int, int], zeros: str) -> No
         np.testing.assert_array_equal(y, exact(a, b, a_zero, b_zero[zeros]))
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("y_type", TYPES)
 @pytest.mark.parametrize("per_column", [False, True])
 def test_requantisation_rounds_half_to_even_and_saturates(isa, y_type, per_column) -> None:
@@ -83,7 +83,7 @@ def test_requantisation_rounds_half_to_even_and_saturates(isa, y_type, per_colum
     np.testing.assert_array_equal(y, np.clip(wanted, float(y_zero), 110).astype(y_type))
 
 
-@isa_each
+@each_isa
 def test_halves_go_to_the_even(isa: int) -> None:
     a, b = np.arange(1, 12, 2, dtype=np.uint8)[:, None], np.ones((1, 1), np.int8)
     one = np.ones(1, np.float32)
@@ -92,7 +92,7 @@ def test_halves_go_to_the_even(isa: int) -> None:
     np.testing.assert_array_equal(y.ravel(), [0, 2, 2, 4, 4, 6])
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("bias", [False, True])
 def test_floats_are_sums_times_scales_rounded_once_each(isa: int, bias: bool) -> None:
     rng = np.random.default_rng(2)
@@ -105,7 +105,7 @@ def test_floats_are_sums_times_scales_rounded_once_each(isa: int, bias: bool) ->
     np.testing.assert_array_equal(y, wanted if addend is None else wanted + addend)
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize(
     ("left", "right"),
     [((7,), (7,)), ((7,), (7, 5)), ((6, 7), (7,)), ((2, 3, 4, 9), (2, 3, 9, 5)), ((3, 4, 9), (1, 9, 5)),
@@ -133,7 +133,7 @@ def test_refusals(fault: str) -> None:
         call("qmatmul", ins, [(np.uint8, (2, 3))], floats=floats)
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("size", [0, 1, 5, 100, 20011])
 @pytest.mark.parametrize("shift", [-3.0, 0.3, 5.0])
 def test_dynamic_quantisation(isa: int, size: int, shift: float) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from kernel_call import Halves32, Packed, Pairs32, Panel32, isa_levels
+from isa_levels import each_isa
+from kernel_call import Halves32, Packed, Pairs32, Panel32
 from test_matmul import SILU, matmul, normal
 
-isa_each = pytest.mark.parametrize("isa", isa_levels())
 FEW = 5  # rows, that gemm_block multiplies
 
 
@@ -17,7 +17,7 @@ def assert_same_bits(whole: np.ndarray, a: np.ndarray, b: object, isa: int, **gi
         np.testing.assert_array_equal(matmul(a[rows], b, isa=isa, **given), whole[rows])
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("kind", [np.asarray, np.asfortranarray, Panel32, Pairs32, Halves32])
 def test_few_columns(isa: int, kind: type[Packed]) -> None:
     rng = np.random.default_rng(21)
@@ -30,7 +30,7 @@ def test_few_columns(isa: int, kind: type[Packed]) -> None:
         np.testing.assert_array_equal(matmul(a[::-1], b, isa=isa), whole[::-1])
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("n", [1, 3, 14, 31])
 @pytest.mark.parametrize("m", [32, 33, 127, 128, 129, 257])
 def test_no_row_is_left_out(isa: int, m: int, n: int) -> None:
@@ -45,7 +45,7 @@ def test_no_row_is_left_out(isa: int, m: int, n: int) -> None:
             np.testing.assert_array_equal(part, whole[rows])
 
 
-@isa_each
+@each_isa
 def test_nan_stays_in_its_row(isa: int) -> None:
     rng = np.random.default_rng(3)
     a, b = normal(rng, 64, 50), normal(rng, 50, 2)
@@ -57,7 +57,7 @@ def test_nan_stays_in_its_row(isa: int) -> None:
     assert np.isfinite(y[rest]).all()
 
 
-@isa_each
+@each_isa
 def test_batches(isa: int) -> None:
     rng = np.random.default_rng(4)
     a, b = normal(rng, 3, 50, 20), normal(rng, 3, 20, 4)

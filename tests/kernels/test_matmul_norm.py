@@ -10,13 +10,13 @@ from itertools import product
 
 import numpy as np
 import pytest
-from kernel_call import Bytes32, Halves32, KernelError, Packed, Pairs32, Panel32, call, isa_levels
+from isa_levels import each_isa
+from kernel_call import Bytes32, Halves32, KernelError, Packed, Pairs32, Panel32, call
 
 EPS = 2.0**-24
 EPSILON = 1e-5
 GATED = 12
 PACKED = (Panel32, Pairs32, Halves32)
-isa_each = pytest.mark.parametrize("isa", isa_levels())
 rng = np.random.default_rng(8)
 
 
@@ -47,7 +47,7 @@ def assert_same_bits(a: np.ndarray, b: np.ndarray) -> None:
     np.testing.assert_array_equal(np.signbit(a[~np.isnan(a)]), np.signbit(b[~np.isnan(b)]))
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("kind", PACKED)
 def test_every_size_has_the_bits_of_both_calls(isa: int, kind: type[Packed]) -> None:
     for m, n, k in product(
@@ -59,7 +59,7 @@ def test_every_size_has_the_bits_of_both_calls(isa: int, kind: type[Packed]) -> 
         assert_same_bits(fused(a, b, scale, isa=isa), apart(a, b, scale, isa=isa))
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("kind", PACKED)
 @pytest.mark.parametrize(("m", "n"), [(1, 70), (37, 45), (300, 100), (90, 640)])
 def test_blocks_of_k(isa: int, kind: type[Packed], m: int, n: int) -> None:
@@ -74,7 +74,7 @@ def test_blocks_of_k(isa: int, kind: type[Packed], m: int, n: int) -> None:
         assert_same_bits(fused(a[rows], b, scale, bias, isa=isa), whole[rows])
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("kind", PACKED)
 def test_ends_and_batches(isa: int, kind: type[Packed]) -> None:
     a, b, scale, bias, residual = (
@@ -94,7 +94,7 @@ def test_ends_and_batches(isa: int, kind: type[Packed]) -> None:
     )
 
 
-@isa_each
+@each_isa
 def test_plain_weights_and_rows_apart(isa: int) -> None:
     stack, b, scale = normal(3, 5, 80), normal(3, 80, 34), normal(80)
     for right in (b, b[0]):
@@ -107,7 +107,7 @@ def test_plain_weights_and_rows_apart(isa: int) -> None:
     assert_same_bits(fused(rows[0], b[0], scale, isa=isa), fused(rows, b[0], scale, isa=isa)[0])
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("kind", PACKED)
 @pytest.mark.parametrize("epsilon", [0.0, EPSILON])
 @pytest.mark.parametrize("k", [64, 83])
@@ -126,7 +126,7 @@ def test_special_values(isa: int, kind: type[Packed], epsilon: float, k: int) ->
         assert_same_bits(fused(a[rows], b, scale, **given), apart(a[rows], b, scale, **given))
 
 
-@isa_each
+@each_isa
 def test_against_float64(isa: int) -> None:
     a, b, scale = normal(19, 333), normal(333, 50), normal(333)
     wide = a.astype(np.float64)

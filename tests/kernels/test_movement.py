@@ -6,7 +6,8 @@ import itertools
 
 import numpy as np
 import pytest
-from kernel_call import KernelError, call, isa_levels
+from isa_levels import each_isa
+from kernel_call import KernelError, call
 
 SIZES = [np.uint8, np.float16, np.float32, np.int64]
 
@@ -15,7 +16,7 @@ def sample(shape: tuple[int, ...], dtype: type) -> np.ndarray:
     return np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(dtype)
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 @pytest.mark.parametrize("dtype", SIZES)
 def test_copy_of_every_permutation(isa: int, dtype: type) -> None:
     for shape in [(3, 5, 7), (2, 17, 33), (1, 40, 1), (0, 4, 2), (16, 16, 16)]:
@@ -153,7 +154,7 @@ def test_trilu(k: int, upper: int) -> None:
         np.testing.assert_array_equal(got, want)
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 def test_slice_of_the_run(isa: int) -> None:
     """Against Python's own slices, whatever the bounds; large bounds in both directions among them. Backwards
     from before the first element, ONNX takes the first, and Python none; INT64_MAX ends at the axis."""

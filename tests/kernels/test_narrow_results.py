@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import ml_dtypes
 import numpy as np
 import pytest
-from kernel_call import Halves32, KernelError, Operand, Packed, Pairs32, Panel32, call, isa_levels
+from isa_levels import each_isa, isa_levels
+from kernel_call import Halves32, KernelError, Operand, Packed, Pairs32, Panel32, call
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 F32 = np.dtype(np.float32)
 rng = np.random.default_rng(11)
-isa_each = pytest.mark.parametrize("isa", isa_levels())
 
 
 def normal(*shape: int) -> np.ndarray:
@@ -45,7 +45,7 @@ def check_rounded(
         np.testing.assert_array_equal(a, b)
 
 
-@isa_each
+@each_isa
 def test_norms(isa: int) -> None:
     for rows, n in [(1, 1), (3, 7), (2, 16), (5, 33), (64, 100), (2, 1037), (300, 64), (0, 8)]:
         x, scale, bias, residual = normal(rows, n), normal(n), normal(n), normal(rows, n)
@@ -70,7 +70,7 @@ def test_norms_that_leave_the_caches() -> None:
     check_rounded("swiglu", [x, x], x.shape, [0, 0], isa=isa)
 
 
-@isa_each
+@each_isa
 def test_swiglu(isa: int) -> None:
     for shape in [(1, 1), (3, 15), (2, 16), (5, 65), (3, 4097), (2, 70, 40)]:
         gate, up = normal(*shape), normal(*shape)
@@ -92,7 +92,7 @@ ATTENTION = [
 ]
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("shape", ATTENTION, ids=str)
 def test_attention(isa: int, shape: tuple[int, ...]) -> None:
     batch, heads, kv_heads, queries, keys, depth, width = shape
@@ -106,7 +106,7 @@ def test_attention(isa: int, shape: tuple[int, ...]) -> None:
             check_rounded("attention", [q, k, v, mask], dims, ints, [0.3], isa=isa, threads=1 + last)
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("queries", [1, 3, 9])
 def test_attention_append(isa: int, queries: int) -> None:
     q, k, v = normal(2, 4, queries, 24), normal(2, 2, queries, 24), normal(2, 2, queries, 13)
@@ -123,7 +123,7 @@ def multiply(a: np.ndarray, b: Pairs32, c: np.ndarray | None, isa: int, threads:
     return call("matmul", [a, b, c], [(F32, shape)], (0, 0, 2), (1, 1, 0, 0), isa=isa, threads=threads)[0]
 
 
-@isa_each
+@each_isa
 def test_products_of_rounded_rows(isa: int) -> None:
     for m, n, k in [
         (1, 200, 64),
@@ -142,7 +142,7 @@ def test_products_of_rounded_rows(isa: int) -> None:
             np.testing.assert_array_equal(got, wanted)
 
 
-@isa_each
+@each_isa
 def test_batches_of_rounded_rows(isa: int) -> None:
     a, b = normal(3, 5, 18), normal(3, 18, 34)
     for right in (Pairs32(b), Pairs32(b[0])):
@@ -180,7 +180,7 @@ def gated(a: np.ndarray, b: Packed, kind: np.dtype, isa: int, threads: int = 2) 
     return call("matmul", [a, b], [(kind, shape)], (0, 0, GATED), (1, 1, 0, 0), isa=isa, threads=threads)[0]
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("layout", [Panel32, Pairs32, Halves32])
 def test_gated_products(isa: int, layout: type[Packed]) -> None:
     """The bits of swiglu on two products."""

@@ -13,7 +13,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from kernel_call import KernelError, call, isa_levels
+from isa_levels import each_isa
+from kernel_call import KernelError, call
 
 rng = np.random.default_rng(11)
 F32 = np.float32
@@ -32,7 +33,7 @@ def softmax64(x: np.ndarray, axes: tuple[int, ...], log: bool) -> np.ndarray:
         return shifted - np.log(total) if log else np.exp(shifted) / total
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 @pytest.mark.parametrize("op", ["softmax", "log_softmax"])
 @pytest.mark.parametrize(
     "shape", [(3, 1), (5, 7), (2, 33, 3), (4, 16, 64), (1, 40000), (2, 3, 65), (3, 100, 130)]
@@ -47,7 +48,7 @@ def test_softmax_of_every_axis(isa: int, op: str, shape: tuple[int, ...]) -> Non
             np.testing.assert_allclose(got, want, **limits)
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 @pytest.mark.parametrize("op", ["softmax", "log_softmax"])
 def test_softmax_of_nan_and_infinities(isa: int, op: str) -> None:
     rows = np.array([[1, 2, np.nan], [np.inf, 0, 1], [-np.inf, 0, 1], [-np.inf] * 3, [1e38, -1e38, 0]], F32)
@@ -61,7 +62,7 @@ def test_softmax_of_nan_and_infinities(isa: int, op: str) -> None:
         np.testing.assert_allclose(got.T, want, rtol=3e-6)
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 @pytest.mark.parametrize("op", ["softmax", "log_softmax"])
 def test_softmax_of_short_rows_has_the_bits_of_a_row_alone(isa: int, op: str) -> None:
     rng = np.random.default_rng(0)
@@ -97,7 +98,7 @@ EPILOGUES: list[Callable[[np.ndarray], np.ndarray]] = [
 ]
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 @pytest.mark.parametrize("shape", [(3, 1), (2, 5, 17), (4, 64), (2, 3, 1000), (1, 20000)])
 @pytest.mark.parametrize("epilogue", range(3))
 def test_layer_norm(isa: int, shape: tuple[int, ...], epilogue: int) -> None:
@@ -127,7 +128,7 @@ def test_layer_norm_variance_survives_a_large_mean() -> None:
     np.testing.assert_allclose(got, want, atol=1e-4)
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 @pytest.mark.parametrize("shape", [(3, 1), (2, 5, 17), (4, 64), (2, 3, 1000), (1, 20000)])
 def test_rms_norm(isa: int, shape: tuple[int, ...]) -> None:
     x, residual, scale = f32(*shape), f32(*shape), f32(shape[-1])
@@ -156,7 +157,7 @@ NORMS = {
 }
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 @pytest.mark.parametrize("n", [64, 192, 1024, 4096, 4160, 1000])
 def test_bits_of_rms_norm_do_not_depend_on_where_rows_begin(isa: int, n: int) -> None:
     x, scale = f32(3, n), f32(n)
@@ -173,7 +174,7 @@ def test_bits_of_rms_norm_do_not_depend_on_where_rows_begin(isa: int, n: int) ->
     assert all(np.array_equal(results[0], got) for got in results)
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 @pytest.mark.parametrize("op", NORMS)
 def test_bits_of_a_row_depend_on_neither_batch_nor_threads(isa: int, op: str) -> None:
     x = f32(301, 515)
@@ -186,7 +187,7 @@ def test_bits_of_a_row_depend_on_neither_batch_nor_threads(isa: int, op: str) ->
         np.testing.assert_array_equal(alone[0], runs[0][row])
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 @pytest.mark.parametrize("outputs", [1, 2])
 @pytest.mark.parametrize("op", ["layer_norm", "rms_norm"])
 def test_results_stored_past_the_caches_have_the_same_bits(isa: int, op: str, outputs: int) -> None:

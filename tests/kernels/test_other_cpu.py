@@ -9,7 +9,8 @@ from pathlib import Path
 import kernel_call
 import numpy as np
 import pytest
-from kernel_call import KernelError, Pairs32, call, isa_name
+from isa_levels import isa_name
+from kernel_call import KernelError, Pairs32, call
 from other_cpu import OtherCpu, other_cpu
 
 import ascend_ep

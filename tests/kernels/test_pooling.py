@@ -7,14 +7,14 @@ from math import prod
 
 import numpy as np
 import pytest
-from kernel_call import KernelError, call, isa_levels
+from isa_levels import each_isa
+from kernel_call import KernelError, call
 
 from ascend_ep.graph.reference_windows import Sliding
 from ascend_ep.graph.reference_windows import pool as reference
 
 EPS = 2.0**-24
 KERNELS = ("max_pool", "average_pool", "max_pool_last", "average_pool_last")
-isa_each = pytest.mark.parametrize("isa", isa_levels())
 rng = np.random.default_rng(0)
 WINDOWS = [  # dims, kernel, stride, dilation, pad
     ((7, 9), (3, 3), (1, 1), (1, 1), (0, 0)), ((8, 40), (2, 2), (2, 2), (1, 1), (0, 0)),
@@ -38,7 +38,7 @@ def pool(kernel, x, shape, geometry, mode=0, isa=None, threads=2, indices=False)
     return call(kernel, [x], outs, ints, isa=isa, threads=threads)
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("sizes", [(300, 301), (11288, 8), (1, 90300)])
 def test_averages_of_flat_images_keep_their_bits(isa, sizes) -> None:
     """One sum of all loses the same bits each time, 8e-4. Sums of 353 sums of 256 lose some 2e-6 each."""
@@ -47,7 +47,7 @@ def test_averages_of_flat_images_keep_their_bits(isa, sizes) -> None:
     np.testing.assert_allclose(y[..., 0, 0], np.float64(x[0, 0, 0, 0]), rtol=6e-6)
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize(("dims", "kernel", "stride", "dilation", "pad"), WINDOWS)
 @pytest.mark.parametrize("ceil_mode", [False, True])
 @pytest.mark.parametrize(("channels", "layout"), [(3, ""), (3, "_last"), (83, "_last")])
@@ -65,7 +65,7 @@ def test_windows(isa, dims, kernel, stride, dilation, pad, ceil_mode, channels, 
         assert (np.abs(y - expect) <= (prod(kernel) + 2) * EPS * np.abs(x).max()).all()
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize(("dims", "kernel", "stride", "dilation", "pad"), WINDOWS)
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8])
 def test_bytes(isa, dims, kernel, stride, dilation, pad, dtype) -> None:
@@ -83,7 +83,7 @@ def test_bytes(isa, dims, kernel, stride, dilation, pad, dtype) -> None:
     np.testing.assert_array_equal(y, last[1])
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize(("dims", "kernel", "stride", "dilation", "pad"), WINDOWS)
 def test_indices_point_at_the_first_maximum(isa, dims, kernel, stride, dilation, pad) -> None:
     x = rng.integers(0, 4, (2, 3, *dims)).astype(np.float32)
@@ -103,7 +103,7 @@ def test_indices_point_at_the_first_maximum(isa, dims, kernel, stride, dilation,
         np.testing.assert_array_equal(columns % prod(dims), column * dims[0] + row)
 
 
-@isa_each
+@each_isa
 def test_nan_is_the_maximum(isa) -> None:
     x = rng.standard_normal((1, 1, 8, 40)).astype(np.float32)
     x[0, 0, 3, 21] = np.nan
@@ -118,7 +118,7 @@ def test_nan_is_the_maximum(isa) -> None:
         assert (at[np.isnan(y)] == 3 * 40 + 21).all()
 
 
-@isa_each
+@each_isa
 def test_neither_batch_nor_threads_change_a_bit(isa) -> None:
     x = rng.standard_normal((20, 30, 20, 20)).astype(np.float32)
     for kernel in KERNELS:
@@ -157,7 +157,7 @@ def test_maxima_of_padding_are_refused(kernel) -> None:
         call(kernel, [x], [(x.dtype, (1, 1, 1, 1))], ints)
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("layout", ["", "_last"])
 def test_a_window_that_hangs_over_is_cut(isa, layout) -> None:
     x = rng.standard_normal((1, 3, 2, 2)).astype(np.float32)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from kernel_call import KernelError, call, isa_levels
+from isa_levels import each_isa
+from kernel_call import KernelError, call
 
-isa_each = pytest.mark.parametrize("isa", isa_levels())
 TYPES = [np.int8, np.uint8, np.int16, np.uint16, np.int32]
 #: dims of x, axis, block; block 0 is a scale for each index of the axis, axis None one scale for all
 CASES = [
@@ -37,7 +37,7 @@ def integers(rng: np.random.Generator, dtype: type, dims: tuple[int, ...]) -> np
     return rng.integers(least, most, dims, dtype, endpoint=True).reshape(dims)
 
 
-@isa_each
+@each_isa
 @case_each
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("zero", [False, True])
@@ -52,7 +52,7 @@ def test_dequantize(isa, dims, axis, block, dtype, zero) -> None:
     np.testing.assert_array_equal(y, wanted)
 
 
-@isa_each
+@each_isa
 @case_each
 @pytest.mark.parametrize("dtype", TYPES[:4])
 @pytest.mark.parametrize("zero", [False, True])
@@ -69,7 +69,7 @@ def test_quantize(isa, dims, axis, block, dtype, zero) -> None:
     np.testing.assert_array_equal(y, np.clip(wanted, limits.min, limits.max).astype(dtype))
 
 
-@isa_each
+@each_isa
 def test_quantize_rounds_half_to_even_and_saturates(isa: int) -> None:
     x = np.array([0.5, 1.5, 2.5, -0.5, -1.5, 1e30, -1e30, np.inf, -np.inf, np.nan], np.float32)
     scale = np.ones((), np.float32)

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 import ml_dtypes
 import numpy as np
 import pytest
-from kernel_call import KernelError, Pairs32, call, isa_levels, isa_name
+from isa_levels import each_isa
+from kernel_call import KernelError, Pairs32, call
 
 from ascend_ep.compiler.lower.recurrent import GATES, KINDS
 
 BOUND = 4e-6
-isa_each = pytest.mark.parametrize("isa", isa_levels(), ids=isa_name)
 Arrays = dict[str, np.ndarray | None]
 
 
@@ -128,7 +128,7 @@ def near(got: np.ndarray, wanted: np.ndarray, slack: np.ndarray | float) -> None
     assert (np.abs(got - wanted) <= bound).all()
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("kind", KINDS)
 def test_sizes(isa: int, kind: str) -> None:
     for steps, batch, hidden, directions in (
@@ -139,7 +139,7 @@ def test_sizes(isa: int, kind: str) -> None:
         case.check(case.run(isa))
 
 
-@isa_each
+@each_isa
 def test_forms(isa: int) -> None:
     for kind, options in (
         ("GRU", {"reset_after": 1}),

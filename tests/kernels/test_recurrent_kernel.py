@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from kernel_call import KernelError, Panel32, Quads32, call, isa_levels, isa_name
+from isa_levels import each_isa
+from kernel_call import KernelError, Panel32, Quads32, call
 from onnx import helper
 
 from ascend_ep.compiler.lower.recurrent import GATES, KINDS
 from ascend_ep.graph.reference import reference_run
 
 BOUND = 4e-6
-isa_each = pytest.mark.parametrize("isa", isa_levels(), ids=isa_name)
 
 
 def draw(kind: str, steps: int, batch: int, hidden: int, directions: int = 1) -> dict[str, np.ndarray]:
@@ -79,7 +79,7 @@ def close(results: list[np.ndarray], wanted: list[np.ndarray]) -> None:
         np.testing.assert_allclose(got, want, rtol=0, atol=BOUND * max(1.0, np.abs(want).max(initial=0)))
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("kind", KINDS)
 def test_sizes(isa: int, kind: str) -> None:
     for steps, batch, hidden, directions in (
@@ -91,7 +91,7 @@ def test_sizes(isa: int, kind: str) -> None:
         close(run(kind, values, isa, packed=False), wanted)
 
 
-@isa_each
+@each_isa
 def test_reset_after(isa: int) -> None:
     values = draw("GRU", 4, 3, 19, 2)
     close(run("GRU", values, isa, reset_after=1), reference("GRU", values, 1))
@@ -182,7 +182,7 @@ def byte_reference(v: dict[str, np.ndarray]) -> list[np.ndarray]:
     return [state[None], state, after]
 
 
-@isa_each
+@each_isa
 def test_bytes(isa: int) -> None:
     for batch, hidden, directions in (
         (1, 1, 1),

@@ -10,7 +10,8 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from kernel_call import KernelError, call, isa_levels
+from isa_levels import each_isa
+from kernel_call import KernelError, call
 
 rng = np.random.default_rng(2)
 OPS = ["sum", "mean", "max", "min", "prod", "l1", "l2", "sum_square", "log_sum"]
@@ -62,7 +63,7 @@ def subsets(rank: int) -> list[tuple[int, ...]]:
     return [c for n in range(rank + 1) for c in combinations(range(rank), n)]
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 @pytest.mark.parametrize("op", OPS)
 @pytest.mark.parametrize(
     "shape", [(5000,), (3, 40), (4, 3, 5, 37), (2, 1, 33, 2), (1500, 3), (1100, 300), (2, 3, 0)]
@@ -85,7 +86,7 @@ def test_float_reductions_of_all_axes(isa: int, op: str, shape: tuple[int, ...])
             np.testing.assert_array_equal(np.isnan(got), np.isnan(out))
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 @pytest.mark.parametrize("op", ["sum", "mean", "l1", "l2", "sum_square"])
 @pytest.mark.parametrize(
     ("shape", "axes"),
@@ -108,7 +109,7 @@ def test_sums_of_equal_elements(isa: int, op: str, shape: tuple[int, ...], axes:
     assert (np.abs(got - want) <= depth * 2.0**-24 * want).all()
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 @pytest.mark.parametrize("op", ["sum", "mean", "max", "min", "prod", "l1", "sum_square"])
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 def test_integer_reductions(isa: int, op: str, dtype: type) -> None:
@@ -120,7 +121,7 @@ def test_integer_reductions(isa: int, op: str, dtype: type) -> None:
             np.testing.assert_array_equal(got, want)
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 @pytest.mark.parametrize("op", OPS)
 def test_float64_reductions(isa: int, op: str) -> None:
     for shape in [(3000,), (3, 40), (4, 3, 5, 17), (70, 3)]:
@@ -135,7 +136,7 @@ def test_float64_reductions(isa: int, op: str) -> None:
             np.testing.assert_allclose(got, want, rtol=1e-12)  # 3000 additions of 2^-53, in blocks
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 @pytest.mark.parametrize("op", ["max", "min", "sum"])
 def test_nan_and_infinities(isa: int, op: str) -> None:
     x = rng.standard_normal((6, 70)).astype(np.float32)
@@ -148,7 +149,7 @@ def test_nan_and_infinities(isa: int, op: str) -> None:
         np.testing.assert_allclose(got, want, rtol=1e-5)
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 def test_bits_depend_on_neither_batch_nor_threads(isa: int) -> None:
     x = rng.standard_normal((40, 3000, 5)).astype(np.float32)
     for axes in [(1,), (1, 2), (2,)]:
@@ -162,7 +163,7 @@ def test_bits_depend_on_neither_batch_nor_threads(isa: int) -> None:
         np.testing.assert_array_equal(alone[0], runs[0][7])
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 @pytest.mark.parametrize("n", [1, 3, 8, 31, 32, 33])
 def test_short_rows_are_independent_of_their_neighbours(isa: int, n: int) -> None:
     x = rng.standard_normal((37, n)).astype(np.float32)
@@ -179,7 +180,7 @@ def test_short_rows_are_independent_of_their_neighbours(isa: int, n: int) -> Non
         np.testing.assert_allclose(runs[0], reference(op, x, (1,)).reshape(37), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 def test_logsumexp(isa: int) -> None:
     x = 30 * rng.standard_normal((5, 40, 33)).astype(np.float32)
     x[0, :, 0] = -np.inf

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernel_call import KernelError, call, isa_levels
+from isa_levels import each_isa
+from kernel_call import KernelError, call
 
 rng = np.random.default_rng(5)
 F32 = np.float32
@@ -33,7 +34,7 @@ def rope64(x: Any, cos: Any, sin: Any, seq_axis: int, rotary: int, interleaved: 
     return np.concatenate([transposed * cos + partner * sin, rest], -1)
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 @pytest.mark.parametrize("interleaved", [0, 1])
 @pytest.mark.parametrize(("dim", "rotary"), [(2, 2), (64, 64), (128, 128), (80, 66), (40, 12), (200, 200)])
 def test_rope(isa: int, interleaved: int, dim: int, rotary: int) -> None:
@@ -47,7 +48,7 @@ def test_rope(isa: int, interleaved: int, dim: int, rotary: int) -> None:
                 np.testing.assert_allclose(got, want, rtol=3e-7, atol=2e-6)
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 @pytest.mark.parametrize(("dim", "rotary"), [(2, 2), (64, 64), (80, 66), (200, 200)])
 def test_rope_of_a_head_has_the_bits_it_has_alone(isa: int, dim: int, rotary: int) -> None:
     x, cos, sin = f32(2, 5, 7, dim), f32(1, 7, rotary), f32(1, 7, rotary)
@@ -58,7 +59,7 @@ def test_rope_of_a_head_has_the_bits_it_has_alone(isa: int, dim: int, rotary: in
         np.testing.assert_array_equal(got[:, head : head + 1], want)
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 @pytest.mark.parametrize(("dim", "rotary"), [(2, 2), (64, 64), (80, 66), (40, 12), (200, 200)])
 def test_rope_from_pairs_to_halves(isa: int, dim: int, rotary: int) -> None:
     x, cos, sin = f32(2, 3, 5, dim), f32(1, 5, rotary), f32(1, 5, rotary)
@@ -126,7 +127,7 @@ def swiglu64(gate: np.ndarray, up: np.ndarray) -> np.ndarray:
     return gate / (1 + np.exp(-gate)) * up.astype(np.float64)
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 @pytest.mark.parametrize("shape", [(1,), (3, 5), (2, 3, 64), (2, 5000), (0, 4), ()])
 def test_swiglu_of_two_inputs(isa: int, shape: tuple[int, ...]) -> None:
     gate, up = np.asarray(5 * f32(*shape), F32), f32(*shape) if shape else np.array(2, F32)
@@ -134,7 +135,7 @@ def test_swiglu_of_two_inputs(isa: int, shape: tuple[int, ...]) -> None:
     np.testing.assert_allclose(got, swiglu64(gate, up), rtol=6e-7, atol=1e-37)
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 @pytest.mark.parametrize("up_first", [0, 1])
 @pytest.mark.parametrize("interleaved", [0, 1])
 def test_swiglu_of_one_input(isa: int, up_first: int, interleaved: int) -> None:

@@ -10,7 +10,8 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
-from kernel_call import KernelError, Panel32, call, isa_levels
+from isa_levels import each_isa
+from kernel_call import KernelError, Panel32, call
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
@@ -22,7 +23,6 @@ from ascend_ep.compiler.convert_options import ConvertOptions
 
 RELU, SILU, CLIP = 1, 4, 7
 ROUNDINGS = {16: np.float16, 32: ml_dtypes.bfloat16}
-isa_each = pytest.mark.parametrize("isa", isa_levels())
 
 #: What is hard to round: ties, subnormals of float16, the largest numbers, zeros, and no numbers.
 SPECIAL = np.array(
@@ -38,7 +38,7 @@ def rounded(y: NDArray[Any], rounding: int) -> NDArray[Any]:
     return wide
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("rounding", ROUNDINGS)
 @pytest.mark.parametrize(("m", "n", "k"), [(1, 33, 7), (3, 18, 1), (14, 100, 40), (40, 65, 0), (70, 64, 300)])
 def test_matmul(isa: int, rounding: int, m: int, n: int, k: int) -> None:
@@ -60,7 +60,7 @@ def test_matmul(isa: int, rounding: int, m: int, n: int, k: int) -> None:
         np.testing.assert_array_equal(made, rounded(plain, rounding))
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("rounding", ROUNDINGS)
 def test_special_numbers(isa: int, rounding: int) -> None:
     a = SPECIAL.reshape(-1, 1)
@@ -69,7 +69,7 @@ def test_special_numbers(isa: int, rounding: int) -> None:
     np.testing.assert_array_equal(y, rounded(a, rounding))
 
 
-@isa_each
+@each_isa
 @pytest.mark.parametrize("rounding", ROUNDINGS)
 @pytest.mark.parametrize("kernel", ["conv", "conv_last"])
 @pytest.mark.parametrize("apart", [False, True])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from kernel_call import KernelError, call, isa_levels
+from isa_levels import each_isa
+from kernel_call import KernelError, call
 
 rng = np.random.default_rng(1)
 
@@ -38,7 +39,7 @@ def check_topk(
     np.testing.assert_array_equal(got, want)
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 @pytest.mark.parametrize("largest", [True, False])
 @pytest.mark.parametrize("n", [1, 7, 100, 640, 1300, 5000])
 def test_topk_sizes(isa: int, largest: bool, n: int) -> None:
@@ -61,7 +62,7 @@ def test_topk_orders_and_ties(largest: bool) -> None:
         check_topk(x.astype(np.float64), 1, k, largest)
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 @pytest.mark.parametrize("largest", [True, False])
 def test_topk_ranks_a_few_candidates(isa: int, largest: bool) -> None:
     """Ties among the best, between lanes, vectors, groups and with the end of the line; -0 and 0; and lines
@@ -76,7 +77,7 @@ def test_topk_ranks_a_few_candidates(isa: int, largest: bool) -> None:
         check_topk(x, 1, k, largest, isa)
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 @pytest.mark.parametrize("largest", [True, False])
 def test_topk_of_nan_and_infinities(isa: int, largest: bool) -> None:
     x = rng.standard_normal((8, 2100)).astype(np.float32)
@@ -110,7 +111,7 @@ def test_topk_refuses() -> None:
         call("topk", [x], [(np.float32, (2, 0)), (np.int64, (2, 0))], [1, -1, 1])
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 @pytest.mark.parametrize("op", ["argmax", "argmin"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64])
 def test_arg_reductions(isa: int, op: str, dtype: type) -> None:

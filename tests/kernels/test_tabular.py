@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from kernel_call import KernelError, call, isa_levels
+from isa_levels import each_isa
+from kernel_call import KernelError, call
 
 rng = np.random.default_rng(3)
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 def test_squared_distances(isa: int) -> None:
     """Of near neighbours far from 0 too, relative to the distance itself: n additions of rounded squares."""
     for rows, n, vectors in ((0, 3, 2), (1, 1, 1), (7, 5, 64), (9, 13, 131), (3, 0, 4)):
@@ -33,7 +34,7 @@ def votes(sums: np.ndarray, classes: int) -> np.ndarray:
     return counted.argmax(1)
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 @pytest.mark.parametrize("classes", [2, 3, 6])
 def test_votes(isa: int, classes: int) -> None:
     pairs, labels = classes * (classes - 1) // 2, rng.integers(-9, 9, classes)
@@ -45,7 +46,7 @@ def test_votes(isa: int, classes: int) -> None:
         np.testing.assert_array_equal(chosen, labels[votes(sums, classes)])
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 def test_coupled_pairs(isa: int) -> None:
     """Pairs that agree with probabilities of classes give these; without slope all are as probable."""
     p = rng.dirichlet(np.ones(4), 20)
@@ -62,7 +63,7 @@ def test_coupled_pairs(isa: int) -> None:
     np.testing.assert_array_equal(scores, 0.25)
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16, np.int32, np.int64])
 def test_lookup(isa: int, dtype: type) -> None:
     for count, shape in ((0, (3,)), (1, (2, 2)), (9, (5, 7)), (100, (0, 4))):

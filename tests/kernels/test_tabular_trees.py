@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from kernel_call import KernelError, call, isa_levels
+from isa_levels import each_isa
+from kernel_call import KernelError, call
 
 from ascend_ep.compiler.lower.tabular_forest import Branch, Forest, Leaf, Mode
 from ascend_ep.element_types import FLOAT32, FLOAT64
@@ -102,7 +103,7 @@ def scores(
     return packed.kind, got
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 @pytest.mark.parametrize("per_leaf", ["weight", "row", "list"])
 @pytest.mark.parametrize(
     "modes",
@@ -120,7 +121,7 @@ def test_walks(isa: int, per_leaf: str, modes: list[Mode]) -> None:
             np.testing.assert_allclose(got, reference(forest, x, targets), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("isa", isa_levels())
+@each_isa
 def test_float64(isa: int) -> None:
     """Rows between a float32 threshold and its neighbours are told apart."""
     rng = np.random.default_rng(8)

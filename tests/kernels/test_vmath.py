@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernel_call import call, isa_levels, isa_name
+from isa_levels import each_isa, isa_levels
+from kernel_call import call
 from tile_run import encoded_program
 
 from ascend_ep.plan.tile_program import TileProgram
@@ -89,7 +90,7 @@ def exact_values(op: str) -> Float64:
 
 
 @pytest.mark.parametrize("op", BOUNDS)
-@pytest.mark.parametrize("isa", isa_levels(), ids=isa_name)
+@each_isa
 def test_error_bound(op: str, isa: int) -> None:
     x = sweep()
     error = ulp_error(compute(op, x, isa=isa), exact_values(op))
@@ -99,7 +100,7 @@ def test_error_bound(op: str, isa: int) -> None:
     assert over[worst] <= 1, f"{op}({float(x[worst]).hex()}) is off by {error[worst]:.3f} ulp"
 
 
-@pytest.mark.parametrize("isa", isa_levels(), ids=isa_name)
+@each_isa
 def test_odd_functions_keep_the_sign_of_zero(isa: int) -> None:
     zeros = np.float32([0.0, -0.0])
     for op in (
@@ -119,7 +120,7 @@ def test_odd_functions_keep_the_sign_of_zero(isa: int) -> None:
         np.testing.assert_array_equal(np.signbit(compute(op, zeros, isa=isa)), [False, True], err_msg=op)
 
 
-@pytest.mark.parametrize("isa", isa_levels(), ids=isa_name)
+@each_isa
 @pytest.mark.parametrize(("op", "function"), [("pow", np.power), ("atan2", np.arctan2)])
 def test_functions_of_two(op: str, function: Callable[..., Float64], isa: int) -> None:
     rng = np.random.default_rng(3)

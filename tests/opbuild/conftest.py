@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -37,14 +38,22 @@ def short_proof(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.fixture
-def no_search_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A compile cache that no search has left its result in, with all that the run has compiled."""
-    (own := tmp_path / "cache").mkdir()
-    for path in Path(os.environ["ASCEND_EP_CACHE"]).iterdir():
-        if path.is_file() and path.suffix not in (".json", ".lock"):
-            with suppress(FileNotFoundError):  # another process has ended writing it
-                os.link(path, own / path.name)
+def no_search_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A compile cache that no search has left its result in, with all that the run has compiled. What the
+    test compiles goes back into the run's: a header of kernels takes seconds."""
+    shared, own = Path(os.environ["ASCEND_EP_CACHE"]), tmp_path / "cache"
+    own.mkdir()
+    _link_compiled(shared, own)
     monkeypatch.setenv("ASCEND_EP_CACHE", str(own))
+    yield
+    _link_compiled(own, shared)
+
+
+def _link_compiled(source: Path, target: Path) -> None:
+    for path in source.iterdir():
+        if path.is_file() and path.suffix not in (".json", ".lock") and not path.name.startswith("."):
+            with suppress(FileNotFoundError, FileExistsError):  # another process has ended writing it
+                os.link(path, target / path.name)
 
 
 @pytest.fixture

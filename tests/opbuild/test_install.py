@@ -188,7 +188,7 @@ def test_two_builds_of_one_name_at_once(tmp_path: Path, run: Run) -> None:
         _, err = one.communicate(timeout=120)
         assert one.returncode == 0, err
     assert run("verify", "Swish", installed=tmp_path / "ops")[0] == 0
-    shape = ("--input_shape", "[64]", "--output_name", "twice", "--search=0")
+    shape = ("--input_shape", "[64]", "--output_name", "twice", "--search=0", "--ascend_c", "0")
     prompts = [("--prompt", f"Twice(x) = x*{k} + sin(x)") for k in (2, 3)]
     different = [start(tmp_path, *prompt, *shape, proof="short") for prompt in prompts]
     ends = [(one.communicate(timeout=120), one.returncode) for one in different]

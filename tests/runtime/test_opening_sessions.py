@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from kernel_call import isa_levels, isa_name
+from isa_levels import isa_levels, isa_name
 from small_models import projection
 
 import ascend_ep

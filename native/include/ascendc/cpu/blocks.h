@@ -43,7 +43,7 @@ class Blocks {
         uint32_t count = 0, from = 0, time = 0;
         std::vector<uint32_t> seen;
     };
-    Signal &signal_of(uint64_t key) { return signals_[key]; }
+    Signal &signal_of(uint64_t key);
     /* Raises a signal: what this core has given its pipe is finished then. */
     void raise(uint64_t key, pipe_t pipe);
     /* Takes one of each signal, once all are raised. */

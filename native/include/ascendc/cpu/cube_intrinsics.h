@@ -66,13 +66,16 @@ ASC_ND2NZ(b32s, 4)
 #undef ASC_ND2NZ
 
 /* Matrices of the next copy out of L0C, their distance in fractals of L0C, and in elements of the result. */
+template <int = 0>
 inline void set_nd_para(uint64_t config) {
     AscendC::SetFixpipeNz2ndFlag(uint16_t(config), uint16_t(config >> 16), uint16_t(config >> 32));
 }
+template <int = 0>
 inline void set_quant_pre(uint64_t factor) {
     AscendC::SetFixpipePreQuantFlag(factor);
 }
 /* What LoadData pads a feature map with. */
+template <int = 0>
 inline void set_padding(uint64_t bits) {
     asc_cpu::cube_modes().pad_bits = uint32_t(bits);
 }

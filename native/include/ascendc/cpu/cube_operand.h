@@ -48,12 +48,15 @@ struct CubeModes {
     uint8_t map_pads[4] = {};
     uint32_t pad_bits = 0;
 };
-inline CubeModes &cube_modes() {
+CubeModes &cube_modes();
+#ifndef ASC_CPU_APART
+ASC_RUNTIME CubeModes &cube_modes() {
     static std::vector<CubeModes> of_cores;
     const uint32_t number = core().number;
     if (of_cores.size() <= number) of_cores.resize(number + 1);
     return of_cores[number];
 }
+#endif
 
 /* With the unit flag, each of M and FIX waits for the other on its own. */
 inline void wait_by_unit_flag(pipe_t waits, pipe_t for_pipe) {

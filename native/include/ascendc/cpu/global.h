@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "apart.h"
 #include "memory.h"
 
 namespace asc_cpu {
@@ -51,32 +52,8 @@ struct Global {
         return i;
     }
     bool wrote(uint64_t offset) const { return gap(offset) == 4; }
-    void stamp(uint64_t offset, uint64_t n, uint32_t event) {
-        if (!n) return;
-        const uint64_t first = offset / 4, last = (offset + n - 1) / 4;
-        stamp_part(first, offset, offset + n);
-        if (last > first) {
-            stamp_part(last, offset, offset + n);
-            if (!partly.empty()) partly.erase(partly.upper_bound(first), partly.lower_bound(last));
-        }
-        for (uint64_t word = first; word <= last; word++) stamps[size_t(word)] = event;
-    }
-    void stamp_part(uint64_t word, uint64_t written, uint64_t end) {
-        const auto mask = [word](uint64_t from, uint64_t to) {
-            uint8_t bits = 0;
-            for (uint32_t i = 0; i < 4; i++)
-                if (word * 4 + i >= from && word * 4 + i < to) bits = uint8_t(bits | 1 << i);
-            return bits;
-        };
-        const uint8_t all = mask(0, bytes), now = mask(written, end);
-        const auto found = partly.find(word);
-        if (found == partly.end() && stamps[size_t(word)]) return;
-        const uint8_t then = uint8_t(now | (found == partly.end() ? 0 : found->second));
-        if ((then & all) != all)
-            partly[word] = then;
-        else if (found != partly.end())
-            partly.erase(found);
-    }
+    void stamp(uint64_t offset, uint64_t n, uint32_t event);
+    void stamp_part(uint64_t word, uint64_t written, uint64_t end);
     bool has_threads() const { return !before.empty(); }
     bool changed(uint64_t offset) const {
         const uint64_t at = offset / 4 * 4, n = bytes - at < 4 ? bytes - at : 4;
@@ -91,14 +68,44 @@ inline std::vector<Global> &globals() {
     static std::vector<Global> the_globals;
     return the_globals;
 }
-inline void add_global(void *begin, uint64_t bytes, const char *name, bool writable, bool tracked) {
+void add_global(void *begin, uint64_t bytes, const char *name, bool writable, bool tracked);
+void remove_global(const void *begin);
+#ifndef ASC_CPU_APART
+ASC_RUNTIME void Global::stamp(uint64_t offset, uint64_t n, uint32_t event) {
+    if (!n) return;
+    const uint64_t first = offset / 4, last = (offset + n - 1) / 4;
+    stamp_part(first, offset, offset + n);
+    if (last > first) {
+        stamp_part(last, offset, offset + n);
+        if (!partly.empty()) partly.erase(partly.upper_bound(first), partly.lower_bound(last));
+    }
+    for (uint64_t word = first; word <= last; word++) stamps[size_t(word)] = event;
+}
+ASC_RUNTIME void Global::stamp_part(uint64_t word, uint64_t written, uint64_t end) {
+    const auto mask = [word](uint64_t from, uint64_t to) {
+        uint8_t bits = 0;
+        for (uint32_t i = 0; i < 4; i++)
+            if (word * 4 + i >= from && word * 4 + i < to) bits = uint8_t(bits | 1 << i);
+        return bits;
+    };
+    const uint8_t all = mask(0, bytes), now = mask(written, end);
+    const auto found = partly.find(word);
+    if (found == partly.end() && stamps[size_t(word)]) return;
+    const uint8_t then = uint8_t(now | (found == partly.end() ? 0 : found->second));
+    if ((then & all) != all)
+        partly[word] = then;
+    else if (found != partly.end())
+        partly.erase(found);
+}
+ASC_RUNTIME void add_global(void *begin, uint64_t bytes, const char *name, bool writable, bool tracked) {
     globals().push_back({static_cast<uint8_t *>(begin), bytes, name, writable, tracked, {}, 0});
 }
-inline void remove_global(const void *begin) {
+ASC_RUNTIME void remove_global(const void *begin) {
     auto &all = globals();
     for (size_t i = all.size(); i--;)
         if (all[i].begin == begin) all.erase(all.begin() + int64_t(i));
 }
+#endif
 /* The tensor that an address lies in or ends. */
 inline Global *global_at(const void *at) {
     const uint8_t *p = static_cast<const uint8_t *>(at);

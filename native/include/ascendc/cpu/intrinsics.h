@@ -1,5 +1,7 @@
 /* The instructions under the compiler's names, on addresses: vadd, copy_gm_to_ubuf and such. An address of the unified
- * buffer is what GetPhyAddr gives, or a number of bytes from its begin. Their masks are those of set_vector_mask. */
+ * buffer is what GetPhyAddr gives, or a number of bytes from its begin. Their masks are those of set_vector_mask. Each
+ * is a template, if need be of nothing: in every unit a function that is none has what it calls instantiated, called or
+ * not. */
 #pragma once
 
 #include "control.h"
@@ -36,16 +38,19 @@ inline const Bytes *bytes_at(const void *address) {
 }  // namespace asc_cpu
 
 /* lenBurst and gaps in blocks of 32 bytes. */
+template <int = 0>
 inline void copy_gm_to_ubuf(void *dst, const void *src, uint8_t, uint16_t nBurst, uint16_t lenBurst, uint16_t srcGap,
                             uint16_t dstGap, asc_cpu::Where w = asc_cpu::Where::here()) {
     AscendC::DataCopy(asc_cpu::local_at(asc_cpu::bytes_at(dst)), asc_cpu::global_from(asc_cpu::bytes_at(src)),
                       AscendC::DataCopyParams(nBurst, lenBurst, srcGap, dstGap), w);
 }
+template <int = 0>
 inline void copy_ubuf_to_gm(void *dst, const void *src, uint8_t, uint16_t nBurst, uint16_t lenBurst, uint16_t srcGap,
                             uint16_t dstGap, asc_cpu::Where w = asc_cpu::Where::here()) {
     AscendC::DataCopy(asc_cpu::global_from(asc_cpu::bytes_at(dst)), asc_cpu::local_at(asc_cpu::bytes_at(src)),
                       AscendC::DataCopyParams(nBurst, lenBurst, srcGap, dstGap), w);
 }
+template <int = 0>
 inline void copy_ubuf_to_ubuf(void *dst, const void *src, uint8_t, uint16_t nBurst, uint16_t lenBurst, uint16_t srcGap,
                               uint16_t dstGap, asc_cpu::Where w = asc_cpu::Where::here()) {
     AscendC::DataCopy(asc_cpu::local_at(asc_cpu::bytes_at(dst)), asc_cpu::local_at(asc_cpu::bytes_at(src)),
@@ -53,6 +58,7 @@ inline void copy_ubuf_to_ubuf(void *dst, const void *src, uint8_t, uint16_t nBur
 }
 /* lenBurst in bytes; a gap of global memory in bytes, of the unified buffer in blocks. */
 #define ASC_ALIGNED(type, suffix)                                                                                     \
+    template <int = 0>                                                                                                \
     inline void copy_gm_to_ubuf_align_##suffix(void *dst, const void *src, uint8_t, uint16_t nBurst,                  \
                                                uint32_t lenBurst, uint8_t left, uint8_t right, uint32_t srcGap,       \
                                                uint32_t dstGap, asc_cpu::Where w = asc_cpu::Where::here()) {          \
@@ -61,6 +67,7 @@ inline void copy_ubuf_to_ubuf(void *dst, const void *src, uint8_t, uint16_t nBur
                              AscendC::DataCopyExtParams(nBurst, lenBurst, srcGap, dstGap, 0), left || right, left,    \
                              right, type(0));                                                                         \
     }                                                                                                                 \
+    template <int = 0>                                                                                                \
     inline void copy_ubuf_to_gm_align_##suffix(void *dst, const void *src, uint8_t, uint16_t nBurst,                  \
                                                uint32_t lenBurst, uint8_t, uint8_t, uint32_t srcGap, uint32_t dstGap, \
                                                asc_cpu::Where w = asc_cpu::Where::here()) {                           \
@@ -145,6 +152,7 @@ ASC_SCALED(vlrelu, LeakyRelu)
 
 /* vconv_f322f16 and such: from, to, and the rounding of a suffix. */
 #define ASC_CONVERSION(intrinsic, From, To, mode)                                                                \
+    template <int = 0>                                                                                           \
     inline void intrinsic(To *dst, From *src, uint8_t repeat, uint16_t dstBlk, uint16_t srcBlk, uint8_t dstRep,  \
                           uint8_t srcRep, asc_cpu::Where w = asc_cpu::Where::here()) {                           \
         AscendC::Cast<To, From, false>(asc_cpu::local_at(dst), asc_cpu::local_at(src), AscendC::RoundMode::mode, \
@@ -210,27 +218,35 @@ inline void vbrcb(T *dst, T *src, uint16_t dstBlk, uint16_t dstRep, uint8_t repe
     AscendC::Brcb(asc_cpu::local_at(dst), asc_cpu::local_at(src), repeat, {dstBlk, dstRep}, w);
 }
 
+template <int = 0>
 inline void set_mask_norm() {
     AscendC::SetMaskNorm();
 }
+template <int = 0>
 inline void set_mask_count() {
     AscendC::SetMaskCount();
 }
+template <int = 0>
 inline void set_vector_mask(uint64_t high, uint64_t low) {
     AscendC::SetVectorMask<half>(high, low);
 }
+template <int = 0>
 inline void set_atomic_none() {
     AscendC::SetAtomicNone();
 }
+template <int = 0>
 inline void set_atomic_add() {
     AscendC::SetAtomicAdd<float>();
 }
+template <int = 0>
 inline void set_atomic_f32() {
     AscendC::SetAtomicAdd<float>();
 }
+template <int = 0>
 inline void set_atomic_f16() {
     AscendC::SetAtomicAdd<half>();
 }
+template <int = 0>
 inline void set_atomic_s32() {
     AscendC::SetAtomicAdd<int32_t>();
 }

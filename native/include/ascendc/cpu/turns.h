@@ -43,6 +43,9 @@ class WayOut {
     }
 };
 
+ASC_RUNTIME Blocks::Signal &Blocks::signal_of(uint64_t key) {
+    return signals_[key];
+}
 ASC_RUNTIME void Blocks::run(uint32_t n, const Chip &chip, Kernel kernel, uint32_t ratio, ActionRef body) {
     const uint32_t per_block = kernel == Kernel::Mix ? 1 + ratio : 1;
     for (uint32_t i = 0; i < n * per_block; i++) add(i, n, per_block, kernel, ratio);
