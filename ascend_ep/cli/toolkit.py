@@ -100,6 +100,8 @@ COMMANDS = {
     "amct_onnx": ("ascend_ep.cli.amct",),
     "ascend-dbg": ("ascend_ep.cli.op", "debug"),
     "bisheng": ("ascend_ep.cli.bisheng",),
+    "aclc": ("ascend_ep.cli.aclc", "c"),
+    "aclc++": ("ascend_ep.cli.aclc", "c++"),
     "cannlog": ("ascend_ep.cli.ep", "cannlog"),
     "npu-smi": ("ascend_ep.cli.ep", "npu-smi"),
     "ascend-ep": ("ascend_ep.cli.ep",),

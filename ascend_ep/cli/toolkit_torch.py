@@ -1,7 +1,7 @@
 """The CMake packages Torch and torch_npu of a toolkit, for projects of PyTorch extensions.
 
-PyTorch brings a package of its own, outside of CMake's paths, and torch_npu none. Both are those of the Python on
-the path, or of `Python_EXECUTABLE`.
+PyTorch brings a package of its own, outside of CMake's paths, and torch_npu none. Both are those of the
+Python on the path, or of `Python_EXECUTABLE`.
 """
 
 from __future__ import annotations
