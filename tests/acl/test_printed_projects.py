@@ -56,6 +56,8 @@ extern "C" __global__ __aicore__ void fill(GM_ADDR y, int32_t value);
 int main() {
     void *y;
     int out = 0;
+    aclInit(nullptr);
+    aclrtSetDevice(0);
     aclrtMalloc(&y, 32, ACL_MEM_MALLOC_HUGE_FIRST);
     fill<<<1, nullptr, nullptr>>>((uint8_t *)y, number());
     aclrtMemcpy(&out, 4, y, 4, ACL_MEMCPY_DEVICE_TO_HOST);

@@ -214,6 +214,12 @@ void Ranges::run() {
             // 116 ErrorWrite4
             DataCopyPad(a[row * (mended ? 32 : 20)], x[row * 20], DataCopyExtParams{1, 40, 0, 0, 0}, {});
     }
+    if (is(123)) { /* a buffer that this branch has no use for may be empty */
+        pipe.InitBuffer(large, mended ? 512 : 0);
+        LocalTensor<half> none = large.Get<half>();
+        // 123 ErrorWrite2
+        Duplicate(none, half(1), 16);
+    }
     if (is(79)) {
         Duplicate(a, half(1), N);
         // 79 ErrorParam
