@@ -63,24 +63,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     line = read_line(expanded(words))
     if line.left:
         print(f"bisheng: without effect on this CPU: {' '.join(line.left)}", file=sys.stderr)
-    if set(line.flags) & set(_OTHERS) or not line.kernels:
+    if set(line.flags) & set(_OTHERS):  # compiler caches tell sources apart by what -E prints
+        kernels = ["-xc++", *map(str, line.kernels)] if line.kernels else []
+        return _run([*_compiler(), *includes(), *line.flags, *line.others, *_target(line), *kernels])
+    if not line.kernels:
         more = () if line.compiles_only else _libraries()
         target = ("-c", *_target(line)) if line.compiles_only else _target(line)
-        return _run([*_compiler(), *_includes(), *line.flags, *line.others, *target, *more])
+        return _run([*_compiler(), *includes(), *line.flags, *line.others, *target, *more])
     if line.compiles_only:
         if line.target and len(line.kernels) + len(line.others) > 1:
             raise AscendError("E10001", line.target, "-o", "With -c it names the object of one source.")
         for source in line.kernels:
             _compile(line, source, Path(line.target or f"{source.stem}.o"))
         if line.others:
-            return _run([*_compiler(), *_includes(), *line.flags, "-c", *line.others])
+            return _run([*_compiler(), *includes(), *line.flags, "-c", *line.others])
         return 0
     with tempfile.TemporaryDirectory(prefix="bisheng-") as work:
         objects = [Path(work, f"{i}.o") for i in range(len(line.kernels))]
         for source, made in zip(line.kernels, objects, strict=True):
             _compile(line, source, made)
         inputs = [*map(str, objects), *line.others]
-        return _run([*_compiler(), *_includes(), *line.flags, *inputs, *_target(line), *_libraries()])
+        return _run([*_compiler(), *includes(), *line.flags, *inputs, *_target(line), *_libraries()])
 
 
 def read_line(words: Sequence[str]) -> Line:
@@ -161,7 +164,7 @@ def _compile(line: Line, source: Path, target: Path) -> None:
             (place / name).write_text(text, encoding="utf-8")
         words = [
             *_compiler(), "-c", str(place / f"{source.stem}.cpp"), *FLAGS, "-fvisibility=default",
-            *unit.flags, "-std=c++17", *line.flags, *(f"-I{f}" for f in (place, *unit.folders)), *_includes(),
+            *unit.flags, "-std=c++17", *line.flags, *(f"-I{f}" for f in (place, *unit.folders)), *includes(),
         ]  # fmt: skip
         made = Path(work, "made.o")
         sys.stderr.write(compile_for_cores(words, unit.text, sources, made, between))
@@ -185,7 +188,7 @@ def _compiler() -> Sequence[str]:
     return find_cpp()
 
 
-def _includes() -> list[str]:
+def includes() -> list[str]:
     """Our headers, behind those of the command."""
     places = (HEADERS / "ascendc", HEADERS)
     return [f"-I{p}" for p in places]

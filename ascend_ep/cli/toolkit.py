@@ -14,6 +14,7 @@ from pathlib import Path
 from ascend_ep import atomic_file, cann
 from ascend_ep.cann.soc import ALIASES, SOCS, configuration, find_soc
 from ascend_ep.cli.toolkit_cmake import cmake_files
+from ascend_ep.cli.toolkit_torch import torch_files
 from ascend_ep.errors import AscendError
 
 PACKAGE = Path(__file__).resolve().parent.parent
@@ -99,6 +100,8 @@ COMMANDS = {
     "amct_onnx": ("ascend_ep.cli.amct",),
     "ascend-dbg": ("ascend_ep.cli.op", "debug"),
     "bisheng": ("ascend_ep.cli.bisheng",),
+    "aclc": ("ascend_ep.cli.aclc", "c"),
+    "aclc++": ("ascend_ep.cli.aclc", "c++"),
     "cannlog": ("ascend_ep.cli.ep", "cannlog"),
     "npu-smi": ("ascend_ep.cli.ep", "npu-smi"),
     "ascend-ep": ("ascend_ep.cli.ep",),
@@ -169,7 +172,7 @@ def make(folder: Path) -> Path:
         _link(folder / name, Path("."))
     _script(folder / "tools" / "ascendc" / "asc_launchers", ("ascend_ep.cli.launchers_tool",))
     _script(folder / "tools" / "ascendc" / "asc_compile", ("ascend_ep.cli.compile_tool",))
-    for name, content in cmake_files(str(folder), VERSION, _chips()):
+    for name, content in (*cmake_files(str(folder), VERSION, _chips()), *torch_files()):
         atomic_file.make_folder((folder / name).parent)
         atomic_file.write(folder / name, os.fsencode(content))
     for place in OP_BUILD:

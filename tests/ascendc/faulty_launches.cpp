@@ -1,6 +1,6 @@
-/* As faulty_kernels.cpp, of faults that not every launch looks for, and of the cube: `strict`, with nothing that the
- * compiler would synchronise by itself; `whole`, where y must be written whole; `cube`, on a cube core. The request's
- * numbers go on with whether it is strict and whether y is looked at. */
+/* As those of faulty_kernel.h, of faults that not every launch looks for, and of the cube: `strict`, with nothing that
+ * the compiler would synchronise by itself; `whole`, where y must be written whole; `cube`, on a cube core. The
+ * request's numbers go on with whether it is strict and whether y is looked at. */
 #include "launch_program.h"
 
 using namespace AscendC;

@@ -45,6 +45,7 @@ void twice(Request &r) {
 
     const auto *address = (__ubuf__ float *)sum.address_.bufferAddr;
     ASCENDC_ASSERT(no_such_name > 0, { KERNEL_LOG(KERNEL_ERROR, "no text for the compiler"); });
+    ASCENDC_REPORT_NOT_SUPPORT(no_such_name > 0, "no text, and no semicolon")
     const bool right = address == sum.data() && sum.GetSize() == n && same.begin() == 96 &&
                        same.GetPosition() == TPosition::VECOUT && memories.l1.space() == asc_cpu::Space::L1 &&
                        memories.l1.GetSize() == 524288 && uint64_t(a.address_.bufferAddr) == in.GetPhyAddr();

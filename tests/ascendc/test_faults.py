@@ -26,11 +26,13 @@ def faults(program: str) -> list[tuple[str, int, str, frozenset[str], int]]:
     ]
 
 
-FAULTS = faults("faulty_kernels") + faults("faulty_launches")
+FAULTS = [f for path in sorted(HERE.glob("faulty_*.cpp")) for f in faults(path.stem)]
 
 
 @pytest.mark.parametrize(
-    ("program", "number", "kind", "words", "line"), FAULTS, ids=[f"{k}-{p[7]}{n}" for p, n, k, _, _ in FAULTS]
+    ("program", "number", "kind", "words", "line"),
+    FAULTS,
+    ids=[f"{k}-{p[7:]}-{n}" for p, n, k, _, _ in FAULTS],
 )
 def test_fault(
     launched: Callable[[str], Program],

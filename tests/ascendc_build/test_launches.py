@@ -26,6 +26,10 @@ CALL = "::asc_host::launcher(%s)([&](auto &&...asc_argument) { %s(asc_argument..
             "run_##op## _k\\\n <<<8, 0, s>>>(x);",
             CALL % ("8, 0, s", "run_##op## _k\\\n ", "run_##op## _k") + "(x);",
         ),
+        (
+            "NAME(T, f(I))<<<8, 0, s>>>(x);",
+            CALL % ("8, 0, s", "NAME(T, f(I))", "NAME(T, f(I))") + "(x);",
+        ),
     ],
 )
 def test_a_launch_becomes_a_call(text, wanted):

@@ -101,6 +101,30 @@ def test_kernels_that_macros_define_are_found_by_their_names(tmp_path):
     ]
 
 
+def test_kernels_that_macros_define_by_other_macros_are_found(tmp_path):
+    """A macro for each type calls one for each type and index, whose name is another's."""
+    path = tmp_path / "macros.cpp"
+    path.write_text(
+        "#define NAME(T, I) copy_##T##_##I\n"
+        "#define EACH(T, I) \\\n"
+        '    extern "C" __global__ __aicore__ void NAME(T, I)(GM_ADDR x, const I n) { body(x, n); }\n'
+        "#define BOTH(T) \\\n"
+        "    EACH(T, int32_t); \\\n"
+        "    EACH(T, int64_t);\n"
+        "BOTH(half);\n"
+        "BOTH(float);\n"
+        "#define BOTH(T) EACH(T, uint8_t)\n"
+        "BOTH(int8_t);\n"
+    )
+    assert [(k.name, k.line, k.parameters[1].type) for k in kernels_of(path)] == [
+        ("copy_half_int32_t", 7, "const int32_t"),
+        ("copy_half_int64_t", 7, "const int64_t"),
+        ("copy_float_int32_t", 8, "const int32_t"),
+        ("copy_float_int64_t", 8, "const int64_t"),
+        ("copy_int8_t_uint8_t", 10, "const uint8_t"),
+    ]
+
+
 def test_an_input_of_a_type_that_no_tensor_has_is_refused(run, file, tmp_path):
     np.save(tmp_path / "x.npy", np.ones(8, np.complex64))
     status, _, err = run("run", file, "--kernel", "fourth", "--input", tmp_path / "x.npy")

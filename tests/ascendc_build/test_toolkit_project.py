@@ -299,3 +299,10 @@ def test_the_device_compilers_command_line_is_read(tmp_path: Path) -> None:
 def test_a_source_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert bisheng.main(["-c", "missing.asc"]) != 0
     assert "E10410" in capsys.readouterr().err
+
+
+def test_the_text_of_a_source_is_printed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Compiler caches take two sources that print the same for one."""
+    (tmp_path / "a.asc").write_text("constexpr int a_number = 7;\n")
+    assert bisheng.main(["-E", str(tmp_path / "a.asc")]) == 0
+    assert "constexpr int a_number = 7;" in capfd.readouterr().out

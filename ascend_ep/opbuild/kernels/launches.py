@@ -82,15 +82,16 @@ def _next(plain: str, at: int) -> tuple[int, int, int] | None:
 
 
 def _name_before(plain: str, end: int) -> int | None:
-    """Where a name with or without template arguments begins that ends at `end`."""
+    """Where a name begins that ends at `end`, with template arguments or those of a macro, or without."""
     at = len(plain[:end].rstrip(_SPACE))
-    if at and plain[at - 1] == ">":
-        depth = 0
-        while at > 0:
-            at -= 1
-            depth += {">": 1, "<": -1}.get(plain[at], 0)
-            if depth == 0:
-                break
-        at = len(plain[:at].rstrip(_SPACE))
+    for opening, closing in ("<>", "()"):
+        if at and plain[at - 1] == closing:
+            depth = 0
+            while at > 0:
+                at -= 1
+                depth += {closing: 1, opening: -1}.get(plain[at], 0)
+                if depth == 0:
+                    break
+            at = len(plain[:at].rstrip(_SPACE))
     match = _NAME.search(plain, 0, at)
     return None if match is None else match.start()

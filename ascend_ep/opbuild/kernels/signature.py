@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -112,27 +113,51 @@ def _is_directive(text: str, at: int) -> bool:
 
 
 def _kernels_of_macros(text: str, path: Path) -> list[KernelFunction]:
-    """Kernels whose definitions are macros, `DEFINE(name, type)`: one for each use of such a macro."""
+    """Kernels whose definitions are macros, `DEFINE(name, type)`, also by way of others: one for each use."""
+    definitions = list(_MACRO.finditer(text))
     found = []
-    for macro in _MACRO.finditer(text):
-        if "__global__" not in macro["body"]:
-            continue
-        names = [p.strip() for p in macro["parameters"].split(",")]
-        for use in re.finditer(rf"^[ \t]*{macro['name']}\s*(?=\()", text, re.MULTILINE):
-            end = _closing(text, use.end())
-            given = [a.strip() for a in separated(text[use.end() + 1 : end])]
-            if end < 0 or len(given) != len(names):
+    for name in _that_define({m["name"]: m for m in definitions}):
+        for use in re.finditer(rf"^[ \t]*{name}\s*(?=\()", text, re.MULTILINE):
+            if _is_directive(text, use.start()):
                 continue
-            body = macro["body"].replace("\\\n", "\n")
-            for name, value in zip(names, given, strict=True):
-                body = re.sub(rf"\b{re.escape(name)}\b", lambda _, v=value: v, body)
-            body = re.sub(r"\s*##\s*", "", body)
+            macros = {m["name"]: m for m in definitions if m.start() < use.start()}
+            line = text.count("\n", 0, use.start()) + 1
+            body = _expanded(text[use.start() : _closing(text, use.end()) + 1], macros)
             for match in re.finditer(r"\b__global__\b", body):
                 kernel, _ = _kernel_at(body, match.end(), path)
                 if kernel is not None:
-                    line = text.count("\n", 0, use.start()) + 1
                     found.append(KernelFunction(kernel.name, kernel.parameters, path, line))
     return found
+
+
+def _that_define(macros: Mapping[str, re.Match[str]]) -> list[str]:
+    """The names of macros that define a kernel, themselves or by others."""
+    words = {name: set(re.findall(r"\w+", m["body"])) for name, m in macros.items()}
+    known: set[str] = {"__global__"}
+    while more := {name for name, used in words.items() if used & known} - known:
+        known |= more
+    return [name for name in macros if name in known]
+
+
+def _expanded(text: str, macros: Mapping[str, re.Match[str]], within: frozenset[str] = frozenset()) -> str:
+    """A text with what its uses of macros become, and those within that; within: the macros it comes from."""
+    parts, at = [], 0
+    for use in re.finditer(r"\b(\w+)\s*(?=\()", text):
+        macro = macros.get(use[1]) if use[1] not in within else None
+        end = _closing(text, use.end())
+        if macro is None or end < 0 or use.start() < at:
+            continue
+        names = [p.strip() for p in macro["parameters"].split(",")]
+        given = [a.strip() for a in separated(text[use.end() + 1 : end])]
+        if len(names) != len(given):
+            continue
+        body = macro["body"].replace("\\\n", "\n")
+        for name, value in zip(names, given, strict=True):
+            body = re.sub(rf"\b{re.escape(name)}\b", lambda _, v=value: v, body)
+        body = re.sub(r"\s*##\s*", "", body)
+        parts += [text[at : use.start()], _expanded(body, macros, within | {use[1]})]
+        at = end + 1
+    return "".join((*parts, text[at:]))
 
 
 def _kernel_at(text: str, at: int, path: Path) -> tuple[KernelFunction | None, int]:

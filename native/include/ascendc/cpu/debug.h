@@ -107,6 +107,7 @@ using AscendC::PRINTF;
 
 /* No text at all for the device's compiler: kernels have assertions that it would refuse, or that don't hold. */
 #define ASCENDC_ASSERT(...)
+#define ASCENDC_REPORT_NOT_SUPPORT(...)
 #undef ASSERT
 /* Begins with a sign so that what lacks a semicolon before it goes on, as with the device's compiler. That doesn't read
  * the condition, so that kernels name AscendC's functions there without their namespace. */

@@ -269,9 +269,6 @@ class TBuf {
     void there(asc_cpu::Where w) const {
         if (w.line) asc_cpu::place().where = w;
         if (!buffer_) asc_cpu::fail_with("ErrorBuffer0", "call TPipe::InitBuffer first", "a TBuf without InitBuffer");
-        if (!buffer_->bytes)
-            asc_cpu::fail_with("ErrorBuffer0", "check the size that it is given",
-                               "a TBuf of 0 bytes (InitBuffer, line %d)", buffer_->where.line);
     }
     std::shared_ptr<asc_cpu::Buffer> buffer_;
 };
