@@ -214,7 +214,7 @@ def _json(http: int, _: int) -> None:
 
 
 def _messages(_: int, port: int) -> None:
-    """Whole ones of gRPC, which keeps what has come of them outside of our count. The answers are as large."""
+    """Whole ones of gRPC, which keeps what came of them outside of our count. The answers are as large."""
     for size in (34, 20):
         _sixteen(port, size)
 
