@@ -158,16 +158,13 @@ def verify(given: argparse.Namespace) -> tuple[Found, str, bool]:
 def run(given: argparse.Namespace) -> tuple[Found, str, bool]:
     import numpy as np
 
-    from ascend_ep.runtime.session_apart import SessionApart
-
     check_target(given.output or "", "--output")
     if given.output and Path(given.output).suffix in (".npy", ".txt", ".bin"):
         raise AscendError("E10001", given.output, "--output", "What is written is an .npz of all outputs.")
     session = _session(given.bundle, given.trust)
     feeds = input_arrays(session, given.input, given.dim, given.seed)
     names = [arg.name for arg in session.get_outputs()]
-    trial = SessionApart(given.bundle, {"trust": given.trust} if given.trust else None)
-    results = dict(zip(names, trial.run(names, feeds), strict=True))
+    results = dict(zip(names, session.run(names, feeds), strict=True))
     if given.output:
         try:
             np.savez(made := io.BytesIO(), **results)  # a device or a pipe can't be written here and there

@@ -58,7 +58,7 @@ def read_entries(tensor: onnx.TensorProto) -> ExternalData:
     for key in ("offset", "length"):
         if key in entries:
             text = entries[key]
-            if not (text.isascii() and text.isdigit() and len(text) <= 20 and int(text) < 2**64):
+            if not (text.isascii() and text.isdecimal() and len(text) <= 20 and int(text) < 2**64):
                 raise ValueError(f"{key} {text[:40]!r} is not a byte count")
             numbers[key] = int(text)
     return ExternalData(entries["location"], numbers.get("offset", 0), numbers.get("length"))

@@ -46,7 +46,7 @@ def trusted(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     trust.trust([(n.sha256, "") for n in natives])
 
 
-@pytest.mark.parametrize("words", ["diff double.onnx m.om", "diff double.onnx m.om --per-node", "run m.om"])
+@pytest.mark.parametrize("words", ["diff double.onnx m.om", "diff double.onnx m.om --per-node"])
 def test_a_crash_is_an_error(
     words: str, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
