@@ -75,8 +75,8 @@ _WORDS: dict[str, tuple[Main, str]] = {
     "ascend-op run": (
         op.main, "run add_one.cpp --input_shape [64] --formula x+1 --output results"
     ),
-    "ascend-op verify": (op.main, "verify proven/WarmSwish.json"),
-    "ascend-op verify --rerun": (op.main, "verify --rerun proven/WarmSwish.json"),
+    "ascend-op verify": (op.main, "verify proven/warm_swish.json"),
+    "ascend-op verify --rerun": (op.main, "verify --rerun proven/warm_swish.json"),
     "ascend-prof run": (prof.main, "run --quiet --output recorded -- true"),
     "ascend-prof analyze": (prof.main, "analyze profile --json"),
     "ascend-prof export": (prof.main, "export profile"),
