@@ -46,6 +46,7 @@ def run(main: Main, words: str, folder: Path) -> None:
 _CHIP = "--soc_version=Ascend910B3"
 _CONVERT = f"--framework=5 {_CHIP} --self_check=0 --model=model.onnx --output=m"
 _BUILD = "build --prompt WarmSwish(x)=x*sigmoid(x) --search 0.01 --ascend_c 0 --input_shape [64] --output"
+_RUN = f"{sys.executable} -m ascend_ep.cli.om run kept.om"
 #: Each works in the scenario's folder. What they start isn't armed.
 _WORDS: dict[str, tuple[Main, str]] = {
     "ascend-atc": (atc.main, f"{_CONVERT} --json=table.json"),
@@ -77,7 +78,7 @@ _WORDS: dict[str, tuple[Main, str]] = {
     ),
     "ascend-op verify": (op.main, "verify proven/warm_swish.json"),
     "ascend-op verify --rerun": (op.main, "verify --rerun proven/warm_swish.json"),
-    "ascend-prof run": (prof.main, "run --quiet --output recorded -- true"),
+    "ascend-prof run": (prof.main, f"run --quiet --output recorded -- {_RUN}"),
     "ascend-prof analyze": (prof.main, "analyze profile --json"),
     "ascend-prof export": (prof.main, "export profile"),
     "ascend-prof export --type pytorch": (prof.main, "export profile --type pytorch"),
