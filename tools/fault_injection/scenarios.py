@@ -210,7 +210,7 @@ def one(scenario: Callable[[Path], None], folder: Path, at: int, reference: Refe
 
 def main(folder: Path, name: str, every: int, first: int) -> None:
     warnings.simplefilter("ignore")
-    subprocess._USE_VFORK = False  # type: ignore[attr-defined] # the library lets fork fail
+    subprocess._USE_VFORK = False  # type: ignore[misc] # the library lets fork fail
     scenario = SCENARIOS[name]
     (folder / "kept").mkdir(parents=True)
     os.environ["ASCEND_EP_CACHE"] = str(folder / "cache")
