@@ -213,6 +213,10 @@ CODES: dict[str, Code] = {
         "onnxruntime, which computes a part of the model, ends the process on sample inputs: %s.",
         "Describe the operators with --custom_op_info, so that they are native, or report it to onnxruntime.",
     ),
+    "E41026": Code(
+        "A trial run of the model ended its process: %s.",
+        "Run the model's own operators under a debugger: a library that it uses may be wrong.",
+    ),
     # --- ours: bundle and runtime (native status codes) ------------------------------------------
     "E40001": Code("%s", "Check the names, shapes and types of the arguments."),
     "E40002": Code("%s", "Check the path and its permissions."),

@@ -23,7 +23,7 @@ from ascend_ep.errors import AscendError
 from ascend_ep.opdef.dtypes import FLOAT16
 from ascend_ep.runtime.bundle import Bundle
 from ascend_ep.runtime.comparison import BOUNDS, compare
-from ascend_ep.runtime.session import InferenceSession
+from ascend_ep.runtime.session_apart import SessionApart
 
 Array = NDArray[Any]
 Results = Sequence[Array] | None  #: None where a run was refused
@@ -62,8 +62,8 @@ def find_losses(conversion: Conversion, written: str | os.PathLike[str]) -> Loss
     casts = (node.attributes["to"].as_int() for node in conversion.model.graph if node.op_type == "Cast")
     if conversion.options.precision in EXACT or FLOAT16 not in casts:
         return None
-    session = InferenceSession(written, providers=[FRUGAL])
-    probes = dict(_probes(conversion, session.bundle))
+    session = SessionApart(written, FRUGAL[1])
+    probes = dict(_probes(conversion, session.session.bundle))
     narrow = {name: _run(session, probe) for name, probe in probes.items()}
     if not conversion.doubts and all(map(_is_finite, narrow.values())):
         return None
@@ -86,7 +86,7 @@ def _probes(conversion: Conversion, bundle: Bundle) -> Iterator[tuple[str, dict[
         yield "inputs of zeros", {name: np.zeros_like(array) for name, array in inputs.items()}
 
 
-def _run(session: InferenceSession, feeds: Mapping[str, Array]) -> Results:
+def _run(session: SessionApart, feeds: Mapping[str, Array]) -> Results:
     try:
         return session.run(None, dict(feeds))
     except AscendError:
@@ -118,13 +118,13 @@ def _runs_in(
     with tempfile.TemporaryDirectory(prefix="ascend_ep_") as folder:  # mapped, a large one is never in memory
         path = os.path.join(folder, "trial.om")
         convert(conversion.source, other).write(path)
-        session = InferenceSession(path, providers=[FRUGAL])
+        session = SessionApart(path, FRUGAL[1])
         return {name: _run(session, probe) for name, probe in probes.items()}
 
 
-def _lost(session: InferenceSession, narrow: Results, exact: Results) -> str:
+def _lost(session: SessionApart, narrow: Results, exact: Results) -> str:
     """What became of the first output that isn't that of the model's own types; "" if none is."""
-    for output, got, want in zip(session.get_outputs(), narrow or (), exact or (), strict=False):
+    for output, got, want in zip(session.session.get_outputs(), narrow or (), exact or (), strict=False):
         if not _is_floating(want) or not _is_floating(got) or got.shape != want.shape:
             continue
         lost = int(np.count_nonzero(~np.isfinite(got) & np.isfinite(want)))

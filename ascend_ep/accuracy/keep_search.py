@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.errors import AscendError
-from ascend_ep.runtime.session import InferenceSession
+from ascend_ep.runtime.session_apart import SessionApart
 
 from .node_errors import Measure
 
@@ -88,7 +88,7 @@ class Trials:
             lists = self.options.precision_lists
             lists = replace(lists, keep=frozenset(lists.keep) | kept)
             conversion = convert(self.model, replace(self.options, precision_lists=lists))
-            session = InferenceSession(conversion.to_bytes())
+            session = SessionApart(conversion.to_bytes())
             self.measured[kept] = measure_outputs(session, self.feeds, self.expected)
         return self.measured[kept]
 
@@ -97,10 +97,10 @@ class Trials:
 
 
 def measure_outputs(
-    session: InferenceSession, feeds: Mapping[str, Array], expected: Mapping[str, Array]
+    session: SessionApart, feeds: Mapping[str, Array], expected: Mapping[str, Array]
 ) -> dict[str, Measure]:
     """The floating outputs of a bundle against the reference."""
-    names = [arg.name for arg in session.get_outputs() if arg.name in expected]
+    names = [arg.name for arg in session.session.get_outputs() if arg.name in expected]
     results = dict(zip(names, session.run(names, dict(feeds)), strict=True))
     return {
         name: Measure.of(array, expected[name], 0)

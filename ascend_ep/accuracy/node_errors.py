@@ -28,7 +28,7 @@ from ascend_ep.graph.passes.retype import MADE
 from ascend_ep.graph.reference import Reference
 from ascend_ep.opdef import dtypes
 from ascend_ep.opdef.registry import Registry
-from ascend_ep.runtime.session import InferenceSession
+from ascend_ep.runtime.session_apart import SessionApart
 
 Array = NDArray[Any]
 Arrays = dict[str, Array]
@@ -174,9 +174,9 @@ class NodeErrors:
         if exactly:
             options = replace(options, precision="origin", precision_lists=PrecisionLists())
         conversion = convert(self.model, options)
-        session = InferenceSession(conversion.to_bytes())
-        wanted = {arg.name for arg in session.get_inputs()}
-        names = [arg.name for arg in session.get_outputs()]
+        session = SessionApart(conversion.to_bytes())
+        wanted = {arg.name for arg in session.session.get_inputs()}
+        names = [arg.name for arg in session.session.get_outputs()]
         arrays = session.run(names, {n: a for n, a in feeds.items() if n in wanted})
         return dict(zip(names, arrays, strict=True))
 

@@ -120,7 +120,7 @@ def check(given: dict[str, str]) -> None:
             if not re.fullmatch(rf"{space}\d+({space}[,;]{space}\d+)*{space}[,;]?{space}", value, re.ASCII):
                 reason = "Sizes are digits, separated by commas and semicolons."
                 raise AscendError("E10003", value, name, reason)
-        if flag.kind == "int" and not (value.isascii() and value.isdigit()):
+        if flag.kind == "int" and not (value.isascii() and value.isdecimal()):
             reason = "The value must be a non-negative integer."
             hint = ["5 is ONNX"] if name == "framework" else []
             raise AscendError("E10003", value, name, reason, details=hint)

@@ -103,7 +103,7 @@ def parse_out_nodes(text: str) -> list[tuple[str, int | None]]:
     parsed: list[tuple[str, int | None]] = []
     for entry in entries:
         name, colon, index = entry.rpartition(":")
-        parsed.append((name, int(index)) if colon and name and index.isdigit() else (entry, None))
+        parsed.append((name, int(index)) if colon and name and index.isdecimal() else (entry, None))
     kinds = {index is None for _, index in parsed}
     if not parsed or len(kinds) == 2:
         reason = 'Use node names with indices "node:0;node2:1", or output names "out1;out2"; not both.'

@@ -23,6 +23,8 @@ from ascend_ep.interrupt import Interrupt, watching
 CLOSED, INTERRUPTED = 128 + 13, 128 + 2
 FAILED, WRONG_USAGE = 1, 2
 
+#: Digits of a number: no argument of a command is longer, so each is a number, and refused for its size.
+_LONGEST_NUMBER = 140_000
 _LIMITS = "Check the disk, the open files and the limits of the system."
 
 Main = Callable[..., int]
@@ -35,6 +37,7 @@ def command(name: str) -> Callable[[Main], Main]:
         @functools.wraps(main)
         def run(arguments: Sequence[str] | None = None, *args: Any, **kwargs: Any) -> int:
             words = list(sys.argv[1:] if arguments is None else arguments)
+            sys.set_int_max_str_digits(_LONGEST_NUMBER)
             is_asked = words == ["--version"]
             before = LINE.set(words)
             try:

@@ -104,7 +104,7 @@ def _extra(extra: str) -> Check:
 def _release(version: str) -> tuple[int, ...]:
     numbers = []
     for part in version.split(".")[:2]:
-        digits = "".join(c for c in part if c.isdigit())
+        digits = "".join(c for c in part if c.isdecimal())
         numbers.append(int(digits or 0))
     return tuple(numbers)
 

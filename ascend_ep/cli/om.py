@@ -215,6 +215,7 @@ def diff(given: argparse.Namespace) -> tuple[Found, str, bool]:
     from ascend_ep.opdef.registry import Registry
     from ascend_ep.runtime.comparison import compare
     from ascend_ep.runtime.session import is_bundle
+    from ascend_ep.runtime.session_apart import SessionApart
 
     existing(given.model)
     check_target(given.propose_keep_dtype or "", "--propose_keep_dtype")
@@ -243,7 +244,7 @@ def diff(given: argparse.Namespace) -> tuple[Found, str, bool]:
     missing = [n for n in names if n not in expected]
     if missing:
         raise AscendError("E40001", f"[{given.model}] has no output [{missing[0]}]")
-    results = dict(zip(names, session.run(names, feeds), strict=True))
+    results = dict(zip(names, SessionApart(given.bundle).run(names, feeds), strict=True))
     differences = {n: compare(results[n], expected[n], given.bound) for n in names}
     ok = not any(d.exceeds for d in differences.values())
     found = {

@@ -128,7 +128,7 @@ def _sizes(dims: Sequence[str], free: set[str]) -> dict[str, int]:
     sizes = {}
     for text in dims:
         name, equals, size = text.rpartition("=")
-        if not equals or not size.isdigit():
+        if not equals or not size.isdecimal():
             raise AscendError("E40001", f"--dim={text} is not NAME=SIZE", fix="For example --dim=batch=4.")
         if name not in free:
             known = f"The free dimensions are {', '.join(sorted(free))}." if free else "Every size is fixed."

@@ -46,11 +46,12 @@ def per_node(
     from ascend_ep.accuracy.keep_search import Accuracy, measure_outputs
     from ascend_ep.accuracy.node_errors import NodeErrors
     from ascend_ep.compiler.precision.precision import BFLOAT16_PRODUCTS
+    from ascend_ep.runtime.session_apart import SessionApart
 
     accuracy = Accuracy.parse(given.accuracy)
     model = onnx.load(given.model)
     options = options_of(given.bundle, session, model, registry)
-    outputs = measure_outputs(session, feeds, expected)
+    outputs = measure_outputs(SessionApart(given.bundle), feeds, expected)
     errors = NodeErrors(model, options, feeds, registry, source_feeds).found()
     ok = all(accuracy.holds(m) for m in outputs.values())
     found: Found = {
@@ -131,7 +132,7 @@ def propose(
     """Searches the list, writes it, converts with it and measures the bundle that came of it."""
     from ascend_ep.accuracy.keep_search import Trials, measure_outputs, shortest_list
     from ascend_ep.compiler.convert import convert
-    from ascend_ep.runtime.session import InferenceSession
+    from ascend_ep.runtime.session_apart import SessionApart
 
     trials = Trials(model, options, feeds, expected, accuracy)
     names = list(dict.fromkeys(e.name for e in errors if e.changed))
@@ -146,7 +147,7 @@ def propose(
         raise AscendError("E40002", f"can't write [{listed}]: {error.strerror}") from error
     lists = replace(options.precision_lists, keep=frozenset(already) | frozenset(kept))
     convert(model, replace(options, precision_lists=lists, self_check=False)).write(made)
-    outputs = measure_outputs(InferenceSession(made), feeds, expected)
+    outputs = measure_outputs(SessionApart(made), feeds, expected)
     ok = all(accuracy.holds(m) for m in outputs.values())
     found: Found = {
         "keep_dtype": kept,

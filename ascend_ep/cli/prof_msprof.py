@@ -155,7 +155,7 @@ def _run(command: list[str], output: str, flags: dict[str, str]) -> int:
     from ascend_ep.cli.prof_collect import collect
 
     limit = flags.get("storage-limit", "").upper().removesuffix("MB")
-    if limit and not limit.isdigit():
+    if limit and not limit.isdecimal():
         raise AscendError("E10001", flags["storage-limit"], "--storage-limit", "It is a number of MB.")
     for setting in filter(None, flags.get("environment", "").split(";")):
         name, given, value = setting.partition("=")

@@ -25,7 +25,7 @@ def select_outputs(model: ir.Model, names: Sequence[str]) -> None:
     for name in names:
         node_name, _, index = name.rpartition(":")
         node = nodes.get(node_name)
-        if node is not None and index.isdigit() and int(index) < len(node.outputs):
+        if node is not None and index.isdecimal() and int(index) < len(node.outputs):
             chosen.append(node.outputs[int(index)])
         elif name in values:
             chosen.append(values[name])

@@ -2,7 +2,8 @@
 
 A location is relative to the model's folder and stays in it: no absolute path, no `..`, no symbolic link
 in any component, a regular file with a single hard link. Files are opened component by component relative
-to the folder's descriptor, so nothing can be swapped between check and use, and mapped once.
+to the folder's descriptor, so nothing can be swapped between check and use, once. Files up to READ bytes are
+read, so that one that is cut short meanwhile is an error; larger ones are mapped.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ from ascend_ep.errors import AscendError
 
 #: The location of tensors borrowed from this process's memory (never accepted from files).
 MEMORY_LOCATION = "asc-memory"
+
+#: Bytes of a file up to which it is read.
+READ = 128 << 20
 
 #: (address, length) -> the bytes there, read-only, valid while the model is in use.
 MemoryReader = Callable[[int, int], memoryview]
@@ -54,7 +58,7 @@ def read_entries(tensor: onnx.TensorProto) -> ExternalData:
     for key in ("offset", "length"):
         if key in entries:
             text = entries[key]
-            if not (text.isascii() and text.isdigit() and len(text) <= 20 and int(text) < 2**64):
+            if not (text.isascii() and text.isdecimal() and len(text) <= 20 and int(text) < 2**64):
                 raise ValueError(f"{key} {text[:40]!r} is not a byte count")
             numbers[key] = int(text)
     return ExternalData(entries["location"], numbers.get("offset", 0), numbers.get("length"))
@@ -114,14 +118,29 @@ class ExternalFiles:
                 raise ValueError("the model was not read from a file, so it has no data folder")
             descriptor = _open_contained(self.base_dir, location)
             try:
-                if os.fstat(descriptor).st_size == 0:
-                    self._maps[location] = np.empty(0, np.uint8)
-                else:
-                    mapped = mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
-                    self._maps[location] = np.frombuffer(mapped, dtype=np.uint8)
+                self._maps[location] = _content(descriptor)
             finally:
                 os.close(descriptor)
         return self._maps[location]
+
+
+def _content(descriptor: int) -> Bytes:
+    """What is in the file; ValueError where it is written to meanwhile."""
+    info = os.fstat(descriptor)
+    if info.st_size == 0:
+        return np.empty(0, np.uint8)
+    if info.st_size > READ:
+        return np.frombuffer(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ), dtype=np.uint8)
+    made = np.empty(info.st_size, np.uint8)
+    with os.fdopen(os.dup(descriptor), "rb", buffering=0) as file:
+        done = 0
+        while part := file.readinto(made[done:].data):
+            done += part
+    after = os.fstat(descriptor)
+    if done < made.size or (after.st_size, after.st_mtime_ns) != (info.st_size, info.st_mtime_ns):
+        raise ValueError("the file was written to while it was read")
+    made.flags.writeable = False
+    return made
 
 
 def _open_contained(folder: str, location: str) -> int:

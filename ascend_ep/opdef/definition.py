@@ -137,7 +137,7 @@ class OpDef:
     def file(self) -> Path:
         """The file it was read from: its origin without the line."""
         path, _, line = self.origin.rpartition(":")
-        return Path(path if path and line.isdigit() else self.origin)
+        return Path(path if path and line.isdecimal() else self.origin)
 
     @property
     def min_inputs(self) -> int:

@@ -66,7 +66,7 @@ def is_supported(module: ModuleType) -> bool:
 
 def _version(text: str) -> tuple[int, int]:
     parts = [*text.split("."), "0", "0"][:2]
-    return (int(parts[0]), int(parts[1])) if all(p.isdigit() for p in parts) else (0, 0)
+    return (int(parts[0]), int(parts[1])) if all(p.isdecimal() for p in parts) else (0, 0)
 
 
 def _register_quietly(module: ModuleType) -> None:

@@ -55,7 +55,7 @@ def check_environment() -> None:
     """Raises AscendError E40001 when ASCEND_EP_CPU or ASCEND_EP_THREADS says something that can't be done."""
     isa_name()
     threads = os.environ.get("ASCEND_EP_THREADS", "")
-    if threads and not (threads.isascii() and threads.isdigit() and int(threads) > 0):
+    if threads and not (threads.isascii() and threads.isdecimal() and int(threads) > 0):
         raise AscendError(
             "E40001",
             f"ASCEND_EP_THREADS=[{threads}] is no number of threads",

@@ -1,4 +1,5 @@
-"""How much memory there is: of the machine, or of the container or service that this process is in."""
+"""How much memory there is: of the machine, or of the container or service that this process is in; and how
+much of it this process has."""
 
 from __future__ import annotations
 
@@ -10,10 +11,11 @@ from pathlib import Path, PurePosixPath
 #: What holds of all limits for the bodies of requests; the rest is for what is made of them.
 _SHARE = 4
 _MOST_BODIES = 1 << 30
+_PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def memory_bytes(groups: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> int:
-    found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    found = [_PAGE * os.sysconf("SC_PHYS_PAGES")]
     for file in _limits(groups, own):
         with contextlib.suppress(OSError, ValueError):  # "max" is none
             found.append(int(file.read_text()))
@@ -23,6 +25,14 @@ def memory_bytes(groups: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/
 def body_bytes() -> int:
     """Bodies that a server takes at a time unless it is told otherwise."""
     return min(_MOST_BODIES, memory_bytes() // _SHARE)
+
+
+def own_bytes() -> int:
+    """Memory that this process holds and that is of no file."""
+    with contextlib.suppress(OSError):
+        _, resident, shared, *_ = Path("/proc/self/statm").read_text().split()
+        return (int(resident) - int(shared)) * _PAGE
+    return 0
 
 
 def _limits(groups: Path, own: Path) -> Iterator[Path]:

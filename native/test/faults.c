@@ -446,6 +446,20 @@ SHOWN int fcntl(int fd, int command, ...) {
 
 SHOWN int fcntl64(int fd, int command, ...) __attribute__((alias("fcntl")));
 
+SHOWN pid_t fork(void) {
+    typedef pid_t create(void);
+    static _Atomic(create *) real;
+    if (fails(faults.calls && !faults.short_count && faults.error != EINTR, CALLER, __func__)) {
+        errno = EAGAIN;
+        return -1;
+    }
+    if (!real) {
+        void *found = dlsym(RTLD_NEXT, "fork");
+        memcpy((void *)&real, &found, sizeof found);
+    }
+    return real();
+}
+
 SHOWN int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*function)(void *),
                          void *argument) {
     typedef int create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);

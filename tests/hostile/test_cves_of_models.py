@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ast
 import json
+import os
+import threading
 import warnings
 from pathlib import Path
 
@@ -22,6 +24,8 @@ from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.errors import AscendError
 from ascend_ep.frontends.description import describe
+from ascend_ep.graph import external_data
+from ascend_ep.graph.load import load_model
 from ascend_ep.opdef.loader import load_definitions
 
 PACKAGE = Path(ascend_ep.__file__).parent
@@ -74,6 +78,90 @@ def test_cve_2026_34445_keys_that_set_attributes(key: str, tmp_path: Path) -> No
         bundle = convert(path, ConvertOptions(codegen="off")).to_bytes()
     x = np.array([1, 2, 3], np.float32)
     np.testing.assert_array_equal(ascend_ep.InferenceSession(bundle).run(None, {"x": x})[0], x)
+
+
+def _beside(folder: Path, values: np.ndarray) -> Path:
+    """A model with its weights in w.bin."""
+    folder.mkdir(exist_ok=True)
+    weight = onnx.numpy_helper.from_array(values, "w")
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, list(values.shape)) for name in "xy")
+    node = helper.make_node("Add", ["x", "w"], ["y"])
+    graph = helper.make_graph([node], "g", [x], [y], [weight])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.save(model, folder / "m.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
+    return folder / "m.onnx"
+
+
+def test_ghsa_q56x_g2fj_4rj6_links_that_come_between_check_and_use(tmp_path: Path) -> None:
+    """A file of weights that becomes a link to another file, and its folder, again and again."""
+    model = _beside(tmp_path / "m", np.ones((4, 4), np.float32))
+    secret = tmp_path / "secret"
+    secret.write_bytes(np.full(16, 7, np.float32).tobytes())
+    plain = (tmp_path / "m" / "w.bin").read_bytes()
+    ends = threading.Event()
+
+    def swap() -> None:
+        made = tmp_path / "m" / "made"
+        while not ends.is_set():
+            made.symlink_to(secret)
+            made.replace(tmp_path / "m" / "w.bin")
+            made.write_bytes(plain)
+            made.replace(tmp_path / "m" / "w.bin")
+
+    swapping = threading.Thread(target=swap)
+    swapping.start()
+    codes, taken = set(), 0
+    try:
+        for _ in range(400):
+            try:
+                loaded = load_model(str(model))
+            except AscendError as error:
+                codes.add(error.code)
+            else:
+                (weight,) = loaded.graph.initializers.values()
+                np.testing.assert_array_equal(weight.const_value.numpy(), 1)
+                taken += 1
+    finally:
+        ends.set()
+        swapping.join()
+    assert (codes, taken > 0) == ({"E10041"}, True)
+
+
+@pytest.mark.parametrize("change", ["cut", "written"])
+def test_weights_that_change_while_they_are_read(
+    change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After they were opened: cut short they raised SIGBUS in the converter."""
+    model = _beside(tmp_path / "m", np.ones((64, 64), np.float32))
+    real = external_data._open_contained
+
+    def opened(folder: str, location: str) -> int:
+        descriptor = real(folder, location)
+        size = os.fstat(descriptor).st_size
+        monkeypatch.setattr(np, "empty", lambda *a: (_change(), np.zeros(*a))[1])
+        assert size
+        return descriptor
+
+    def _change() -> None:
+        path = tmp_path / "m" / "w.bin"
+        if change == "cut":
+            os.truncate(path, 100)
+        else:
+            with path.open("r+b") as file:
+                file.write(bytes(400))
+            os.utime(path, (1, 1))
+
+    monkeypatch.setattr(external_data, "_open_contained", opened)
+    with pytest.raises(AscendError, match="written to while it was read"):
+        load_model(str(model))
+
+
+def test_weights_that_are_cut_once_they_were_read(tmp_path: Path) -> None:
+    model = _beside(tmp_path / "m", np.ones((64, 64), np.float32))
+    loaded = load_model(str(model))
+    os.truncate(tmp_path / "m" / "w.bin", 0)
+    (weight,) = loaded.graph.initializers.values()
+    np.testing.assert_array_equal(weight.const_value.numpy(), 1)
 
 
 def test_cve_2025_51480_names_of_weights_as_paths(tmp_path: Path) -> None:

@@ -55,6 +55,12 @@ def test_in_python(folder: Path, tmp_path: Path, scenario: str) -> None:
     holds(python.sweep(folder / "faults.so", tmp_path / "made", scenario, "calls", "EIO", 8), 40)
 
 
+def test_a_command_that_starts_others(folder: Path, tmp_path: Path) -> None:
+    """Without a descriptor from the n-th on."""
+    made = tmp_path / "made"
+    holds(python.sweep(folder / "faults.so", made, "ascend-om reduce", "calls", "EMFILE", 3, on=True), 4)
+
+
 def test_files_are_old_or_new_when_the_power_fails(folder: Path, tmp_path: Path) -> None:
     """And so are names, where those that no fsync followed are lost."""
     library = folder / "faults.so"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import time
 
@@ -66,3 +67,43 @@ class Hostile:
         except (ConnectionError, TimeoutError):
             pass
         return received.count(text) >= times
+
+    def pour(self, stream: int, size: int, seconds: float) -> int:
+        """Sends so many zeros as the body of a stream, as far as the server's windows allow, and returns how
+        many it took in that time."""
+        windows = {0: 65535, stream: 65535}
+        initial, sent, received = 65535, 0, b""
+        self.socket.settimeout(0.05)
+        end = time.monotonic() + seconds
+        while sent < size and time.monotonic() < end:
+            part = min(1 << 14, size - sent, *windows.values())
+            if part > 0:
+                try:
+                    self.socket.sendall(frame(DATA, bytes(part), stream=stream))
+                except TimeoutError:  # part of a frame is sent
+                    return sent
+                sent += part
+                windows = {name: left - part for name, left in windows.items()}
+                if sent % (1 << 18):
+                    continue
+            with contextlib.suppress(TimeoutError):
+                more = self.socket.recv(1 << 16)
+                if not more:
+                    return sent
+                received += more
+            while len(received) >= 9 and len(received) >= 9 + (length := int.from_bytes(received[:3], "big")):
+                kind, flags, where = received[3], received[4], int.from_bytes(received[5:9], "big")
+                payload, received = received[9 : 9 + length], received[9 + length :]
+                if kind == WINDOW_UPDATE and where in windows:
+                    windows[where] += int.from_bytes(payload, "big")
+                elif kind == SETTINGS:
+                    for at in range(0, len(payload), 6):
+                        if payload[at : at + 2] == b"\0\4":
+                            value = int.from_bytes(payload[at + 2 : at + 6], "big")
+                            windows[stream] += value - initial
+                            initial = value
+                elif kind == PING and not flags & 1:
+                    self.socket.sendall(frame(PING, payload, 1))
+                elif kind == RST_STREAM or (kind == HEADERS and payload):
+                    return sent
+        return sent

@@ -18,6 +18,10 @@ T = TypeVar("T")
 NewLoop = Callable[[], asyncio.AbstractEventLoop]
 
 
+#: No answer for so long is a hang. Conversions are at the lowest priority, and starve on a busy machine.
+_SECONDS = 400
+
+
 class Running:
     """Listens once it is made; `close` (or the end of `with`) ends it as SIGTERM does. Its event loop is the
     command's, unless another is given."""
@@ -38,7 +42,7 @@ class Running:
 
     def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """Runs it on the server's loop and waits for what it returns."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(60)
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(_SECONDS)
 
     def close(self) -> None:
         if self._thread.is_alive():

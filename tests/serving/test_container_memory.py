@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import os
 import re
@@ -9,16 +11,20 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import grpc
 import numpy as np
 import pytest
 from grpc_client import Client, request
+from http2_frames import DATA, Hostile, call, frame
 from raw_http import GOOD, Raw
 from running import Running
 from served_models import put, rows
 
+from ascend_ep.errors import AscendError
+from ascend_ep.serving.grpc import room
 from ascend_ep.serving.memory_limit import memory_bytes
 from ascend_ep.serving.settings import Limits, Settings
 
@@ -85,6 +91,49 @@ def test_what_becomes_more_than_it_is_has_a_bound(repository: Path) -> None:
             raw = client.call("ModelInfer", request("rows", {"x": np.zeros((MB // 8, 8), np.float32)}))
         assert len(raw.raw_output_contents[0]) > 0
         assert running.ask("POST", "/v2/models/rows/infer", GOOD)[0] == 200
+
+
+def test_places_for_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as there is memory for; who is slow is broken off when others wait, and who gives up waits no
+    more."""
+    own = 40 * MB
+    monkeypatch.setattr(room, "memory_bytes", lambda: 400 * MB)
+    monkeypatch.setattr(room, "own_bytes", lambda: own)
+    monkeypatch.setattr(room, "_PATIENCE", 0.1)
+    places = room.Room(64 * MB)
+    assert 30 * MB < places.largest < 40 * MB
+    cut: list[int] = []
+
+    async def attack() -> None:
+        nonlocal own
+        cuts = [partial(cut.append, n) for n in range(10)]
+        waiting = [asyncio.ensure_future(places.enter(c)) for c in cuts]
+        await asyncio.sleep(0)
+        entered = sum(task.done() for task in waiting)
+        assert entered == 7
+        with pytest.raises(AscendError, match="E50006"):
+            places.hold(places.largest)
+        places.hold(1000)
+        waiting[7].cancel()
+        await asyncio.sleep(0.3)
+        assert set(cut) == set(range(7))
+        for each in range(6):
+            places.leave(cuts[each])
+        await asyncio.gather(*waiting[8:])
+        for each in (6, 8, 9):
+            places.leave(cuts[each])
+        places.hold(places.largest)
+        own = 300 * MB  # though little is counted
+        with pytest.raises(AscendError, match="E50006"):
+            places.hold(places.largest + 1)
+        assert places.is_short()
+        places.release(places.largest)
+        own = 90 * MB
+        await places.enter(cuts[0])
+        places.leave(cuts[0])
+        assert not places.is_short()
+
+    asyncio.run(attack())
 
 
 @pytest.fixture
@@ -165,8 +214,13 @@ def _json(http: int, _: int) -> None:
 
 
 def _messages(_: int, port: int) -> None:
-    """Of gRPC, which keeps what has come of messages outside of our count: so many times the largest."""
-    sent = request("rows", {"x": np.zeros((MB // 4, 8), np.float32)}).SerializeToString()
+    """Whole ones of gRPC, which keeps what came of them outside of our count. The answers are as large."""
+    for size in (34, 20):
+        _sixteen(port, size)
+
+
+def _sixteen(port: int, size: int) -> None:
+    sent = request("rows", {"x": np.zeros((MB * size // 32, 8), np.float32)}).SerializeToString()
 
     def send() -> None:
         with Client(port) as client:
@@ -179,13 +233,33 @@ def _messages(_: int, port: int) -> None:
         thread.join()
 
 
+def _slow_messages(_: int, port: int) -> None:
+    """More than there is, of clients that keep to HTTP/2's windows, each but its last byte."""
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(Hostile(port)) for _ in range(24)]
+        threads = [threading.Thread(target=_one_slow_message, args=(client,)) for client in clients]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+
+def _one_slow_message(client: Hostile) -> None:
+    size = 30 * MB
+    with contextlib.suppress(OSError):  # it is refused
+        client.send(call("/inference.GRPCInferenceService/ModelInfer", 1))
+        client.send(frame(DATA, b"\0" + size.to_bytes(4, "big"), stream=1))
+        client.pour(1, size - 1, 20)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("attack", "flags"),
     [
         (_slow_bodies, []),
         (_json, []),
-        (_messages, [f"--http-max-input-size={9 * MB}", "--max-grpc-requests=8"]),
+        (_slow_messages, []),
+        (_messages, []),
     ],
 )
 def test_no_client_has_a_server_killed(

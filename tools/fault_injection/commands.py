@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import io
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from unittest import mock
 
-from ascend_ep.cli import atc, ep, om, op, prof, serve
+from ascend_ep.cli import atc, ep, om, op, prof, serve, serve_load
 from ascend_ep.errors import AscendError
 
 Main = Callable[[list[str]], int]
@@ -41,7 +45,9 @@ def run(main: Main, words: str, folder: Path) -> None:
 
 _CHIP = "--soc_version=Ascend910B3"
 _CONVERT = f"--framework=5 {_CHIP} --self_check=0 --model=model.onnx --output=m"
-#: Every command that needs no compiler, no second process and no network; it works in the scenario's folder.
+_BUILD = "build --prompt WarmSwish(x)=x*sigmoid(x) --search 0.01 --ascend_c 0 --input_shape [64] --output"
+_RUN = f"{sys.executable} -m ascend_ep.cli.om run kept.om"
+#: Each works in the scenario's folder. What they start isn't armed.
 _WORDS: dict[str, tuple[Main, str]] = {
     "ascend-atc": (atc.main, f"{_CONVERT} --json=table.json"),
     "ascend-atc to a page": (atc.main, f"{_CONVERT} --html=m.html --dump=steps"),
@@ -58,10 +64,21 @@ _WORDS: dict[str, tuple[Main, str]] = {
     "ascend-om bench": (om.main, "bench kept.om --rounds 1 --seconds 0.001"),
     "ascend-om diff": (om.main, "diff model.onnx kept.om"),
     "ascend-om quantize": (om.main, "quantize multiply.onnx --data samples --output small.onnx"),
+    "ascend-om reduce": (om.main, "reduce multiply.onnx --check false --output reduced.onnx --timeout 60"),
     "ascend-om trust": (om.main, "trust kept.om"),
     "ascend-op list": (op.main, "list --json"),
     "ascend-op explain": (op.main, "explain Softmax --json"),
     "ascend-op gen": (op.main, "gen -i operator.json -f onnx -c ai_core-Ascend910B3 -lan cpp -out project"),
+    "ascend-op build": (op.main, f"{_BUILD} built"),
+    "ascend-op build of a kernel": (
+        op.main, "build add_one.cpp --input_shape [64] --formula x+1 --output built"
+    ),
+    "ascend-op run": (
+        op.main, "run add_one.cpp --input_shape [64] --formula x+1 --output results"
+    ),
+    "ascend-op verify": (op.main, "verify proven/warm_swish.json"),
+    "ascend-op verify --rerun": (op.main, "verify --rerun proven/warm_swish.json"),
+    "ascend-prof run": (prof.main, f"run --quiet --output recorded -- {_RUN}"),
     "ascend-prof analyze": (prof.main, "analyze profile --json"),
     "ascend-prof export": (prof.main, "export profile"),
     "ascend-prof export --type pytorch": (prof.main, "export profile --type pytorch"),
@@ -78,6 +95,7 @@ _WORDS: dict[str, tuple[Main, str]] = {
     "ascend-ep toolkit": (ep.main, "toolkit toolkit"),
     "ascend-ep npu-smi": (ep.main, "npu-smi info"),
     "ascend-ep cannlog": (ep.main, "cannlog --dir log"),
+    "ascend-ep benchmark": (ep.main, "benchmark -om_path=kept.om -batch_size=1 -round=1"),
     "ascend-ep completion": (ep.main, "completion bash"),
     "ascend-ep msame": (
         ep.main, "msame --model served/m/1/model.om --output results --outfmt TXT "
@@ -90,15 +108,37 @@ COMMANDS: dict[str, Callable[[Path], None]] = {
     name: partial(run, main, words) for name, (main, words) in _WORDS.items()
 }
 
-DOUBLES = """<ir_version: 8, opset_import: ["": 17]>
-agraph (float[2, 4] x) => (float[2, 4] y) <double[4] b = {1, 2, 3, 4}>
-{ d = Cast <to = 11> (x) e = Add(d, b) y = Cast <to = 1> (e) }"""
-MULTIPLY = """<ir_version: 8, opset_import: ["": 17]>
-agraph (float[2, 4] x) => (float[2, 4] y) <float[4, 4] w = {1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7}>
-{ y = MatMul(x, w) }"""
-_DESC = '{"format": "ND", "shape": [2, 4], "type": "float"}'
-SINGLE = f'[{{"op": "Add", "input_desc": [{_DESC}, {_DESC}], "output_desc": [{_DESC}]}}]'
-#: A definition, as msopgen takes it.
-OPERATOR = """[{"op": "WarmSwish",
-"input_desc": [{"name": "x", "param_type": "required", "format": ["ND"], "type": ["fp32"]}],
-"output_desc": [{"name": "y", "param_type": "required", "format": ["ND"], "type": ["fp32"]}]}]"""
+
+def load(folder: Path) -> None:
+    """Load for the server that the folder's file `port` names."""
+    words = f"-m m -u localhost:{(folder / 'port').read_text()} --shape x:2,8 -p 10 -r 1 -f load.csv"
+    run(serve_load.main, words, folder)
+
+
+class Became(SystemExit):
+    """In the place of the program that a process would become."""
+
+
+def run_program(folder: Path) -> None:
+    def become(*_: object) -> None:
+        raise Became(0)
+
+    with mock.patch("os.execve", become):
+        run(ep.main, "run -m json.tool single.json", folder)
+
+
+COMMANDS |= {"ascend-serve-load": load, "ascend-ep run": run_program}
+
+
+def prepare(scenario: str, folder: Path) -> None:
+    """What only that scenario needs."""
+    if scenario.startswith("ascend-op verify"):
+        run(op.main, f"{_BUILD} proven", folder)
+    if scenario == "ascend-serve-load":
+        command = [sys.executable, "-m", "ascend_ep.cli.serve", f"--model-repository={folder / 'served'}"]
+        server = subprocess.Popen([*command, "--http-port=0"], stdout=subprocess.PIPE, text=True)
+        atexit.register(server.kill)
+        assert server.stdout is not None
+        while not (port := re.search(r"HTTP on [^;]*:(\d+)", server.stdout.readline())):
+            assert server.poll() is None
+        (folder / "port").write_text(port[1])

@@ -32,7 +32,9 @@ from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.errors import AscendError
 
-from .commands import COMMANDS, DOUBLES, MULTIPLY, OPERATOR, SINGLE
+from . import commands
+from .commands import COMMANDS
+from .inputs import DOUBLES, MULTIPLY, TEXTS
 from .served import LOOP, serve_once
 from .whole import Reference
 
@@ -95,8 +97,8 @@ def prepare(folder: Path) -> None:
     (folder / "kept_ctx.onnx").write_bytes(made.context_model("kept.om"))
     for name, text in (("model", MODEL), ("doubles", DOUBLES), ("multiply", MULTIPLY)):
         onnx.save(onnx.parser.parse_model(text), folder / f"{name}.onnx")
-    for name, text in (("operator", OPERATOR), ("single", SINGLE)):
-        (folder / f"{name}.json").write_text(text)
+    for name, text in TEXTS.items():
+        (folder / name).write_text(text)
     (folder / "log").mkdir()
     (folder / "samples").mkdir()
     for i in range(2):
@@ -208,9 +210,12 @@ def one(scenario: Callable[[Path], None], folder: Path, at: int, reference: Refe
 
 def main(folder: Path, name: str, every: int, first: int) -> None:
     warnings.simplefilter("ignore")
+    subprocess._USE_VFORK = False  # type: ignore[misc] # the library lets fork fail
     scenario = SCENARIOS[name]
     (folder / "kept").mkdir(parents=True)
+    os.environ["ASCEND_EP_CACHE"] = str(folder / "cache")
     prepare(folder / "kept")
+    commands.prepare(name, folder / "kept")
     os.environ["ASCEND_EP_TRUST"] = str(folder / "kept" / "trust")
     reference = Reference(folder / "kept")
     for _ in range(2):

@@ -14,6 +14,7 @@ from .ending import end_under_load
 from .grpc_traffic import GrpcClient
 from .malformed import misbehave
 from .models import Asked, make_repository, questions
+from .record import Record
 from .reloads import can_reload, reload_models
 from .server import Server
 from .tally import ENOUGH, Tally
@@ -53,8 +54,8 @@ class Outcome:
         return not self.tally.wrongs
 
 
-async def soak(plan: Plan, work: Path) -> Outcome:
-    """Raises RuntimeError when the server doesn't start."""
+async def soak(plan: Plan, work: Path, record: Record | None = None) -> Outcome:
+    """Notes in the record how far it is. Raises RuntimeError when the server doesn't start."""
     tally, notes = Tally(), [f"seed {plan.seed}"]
     root = work / "models"
     make_repository(root)
@@ -77,7 +78,7 @@ async def soak(plan: Plan, work: Path) -> Outcome:
             side.append(asyncio.create_task(reload_models(port, root, choice, plan.reload_seconds, tally)))
         if plan.requests:
             volume = Volume(port, known, plan.seed, plan.requests, plan.minutes * 60)
-            await _traffic(server, grpc, asked, plan, lambda: volume.more(tally), tally)
+            await _traffic(server, grpc, asked, plan, lambda: _goes_on(volume, tally, record), tally)
             volume.stop()
         else:
             await _traffic(server, grpc, asked, plan, _for(plan.minutes * 60), tally)
@@ -94,6 +95,12 @@ async def soak(plan: Plan, work: Path) -> Outcome:
         if server.alive:
             server.process.kill()
     return Outcome(tally, notes)
+
+
+def _goes_on(volume: Volume, tally: Tally, record: Record | None) -> bool:
+    if record is not None:
+        record.note(tally)
+    return volume.more(tally)
 
 
 def _for(seconds: float) -> Callable[[], bool]:

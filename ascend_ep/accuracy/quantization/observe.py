@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ascend_ep.compiler.convert import convert
 from ascend_ep.compiler.convert_options import ConvertOptions
 from ascend_ep.opdef.registry import Registry
-from ascend_ep.runtime.session import InferenceSession
+from ascend_ep.runtime.session_apart import SessionApart
 
 Array = NDArray[np.generic]
 Floats = NDArray[np.float64]
@@ -44,12 +44,12 @@ class Runner:
         return found
 
 
-def session_of(model: onnx.ModelProto, registry: Registry | None) -> InferenceSession:
+def session_of(model: onnx.ModelProto, registry: Registry | None) -> SessionApart:
     """A session that computes what the model says, in its own types."""
     options = ConvertOptions(
         registry=registry, sample_seed=None, self_check=False, fallback=False, expect_native=True
     )
-    return InferenceSession(convert(model, options).to_bytes())
+    return SessionApart(convert(model, options).to_bytes())
 
 
 class Seen:

@@ -69,7 +69,7 @@ def results_beside(
         return
     run = Runner(float_model, [*given.values(), *results], registry)
     session = session_of(ir.to_proto(cut), registry)
-    inputs = {arg.name for arg in session.get_inputs()}
+    inputs = {arg.name for arg in session.session.get_inputs()}
     for sample in samples:
         values = run(sample)
         feeds = {name: values[source] for name, source in given.items()}

@@ -105,7 +105,7 @@ class Quantization:
     def measures(self, model: onnx.ModelProto, samples: Sequence[Sample]) -> dict[str, Measure]:
         """The floating outputs of a model of this one's inputs, in our runtime, against the float model's."""
         session = session_of(model, self.registry)
-        names = [o.name for o in session.get_outputs()]
+        names = [o.name for o in session.session.get_outputs()]
         found: dict[str, list[Array]] = {name: [] for name in names}
         for sample in samples:
             for name, array in zip(names, session.run(names, dict(sample)), strict=True):
@@ -161,7 +161,7 @@ class Quantization:
         """The float model's outputs, rows of all samples one after another; of the samples asked for last."""
         if self._known is None or self._known[0] is not samples:
             session = session_of(self.float_model, self.registry)
-            names = [o.name for o in session.get_outputs()]
+            names = [o.name for o in session.session.get_outputs()]
             runs = [session.run(names, dict(sample)) for sample in samples]
             joined = [np.concatenate([_rows(a) for a in arrays]) for arrays in zip(*runs, strict=True)]
             self._known = (samples, dict(zip(names, joined, strict=True)))

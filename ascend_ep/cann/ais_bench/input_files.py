@@ -72,7 +72,7 @@ def files_in(folder: str) -> list[str]:
 
 def _natural(path: str) -> list[Any]:
     return [
-        (0, int(word), "") if word.isdigit() else (1, 0, word.lower()) for word in re.split(r"(\d+)", path)
+        (0, int(word), "") if word.isdecimal() else (1, 0, word.lower()) for word in re.split(r"(\d+)", path)
     ]
 
 

@@ -68,13 +68,13 @@ def parse_equation(equation: str, ranks: Sequence[int]) -> tuple[list[Letters], 
     if len(parts) != len(ranks):
         raise Unsupported(f"its equation {equation!r} doesn't have {len(ranks)} operands")
     subscripts = [_letters(part, rank, equation) for part, rank in zip(parts, ranks, strict=True)]
-    dots = sorted({s for letters in subscripts for s in letters if s.isdigit()}, key=int, reverse=True)
+    dots = sorted({s for letters in subscripts for s in letters if s.isdecimal()}, key=int, reverse=True)
     if arrow:
         before, ellipsis, after = right.partition("...")
         result = (*before, *(dots if ellipsis else ()), *after)
     else:
         every = [s for letters in subscripts for s in letters]
-        result = (*dots, *sorted(s for s in set(every) if every.count(s) == 1 and not s.isdigit()))
+        result = (*dots, *sorted(s for s in set(every) if every.count(s) == 1 and not s.isdecimal()))
     known = {s for letters in subscripts for s in letters}
     if len(set(result)) != len(result) or not known.issuperset(result):
         raise Unsupported(f"the result of its equation {equation!r} repeats a letter or names a new one")

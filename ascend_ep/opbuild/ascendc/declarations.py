@@ -79,7 +79,7 @@ def without_comments(text: str) -> str:
         begin, end = found.find('"') if found[0] == "R" else 0, len(found) - 1
         return (
             found
-            if found[0].isdigit()
+            if found[0].isdecimal()
             else found[: begin + 1] + re.sub(r"[^\n]", " ", found[begin + 1 : end]) + found[end:]
         )
 

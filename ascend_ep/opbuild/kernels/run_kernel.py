@@ -292,7 +292,7 @@ def source_line(place: str, files: Sequence[Path]) -> str:
     """The text of the source at file:line, "" where it isn't one of `files`."""
     name, _, number = place.rpartition(":")
     for path in files:
-        if number.isdigit() and (str(path) == name or path.name == Path(name).name):
+        if number.isdecimal() and (str(path) == name or path.name == Path(name).name):
             lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
             return lines[int(number) - 1].strip() if 0 < int(number) <= len(lines) else ""
     return ""

@@ -130,7 +130,7 @@ def _macro_field(match: re.Match[str]) -> Field | None:
     kind = _FORMATS.get(parts[0])
     if kind is None or len(parts) < 2:
         return None
-    return Field(parts[-1], kind, int(parts[1]) if match["array"] and parts[1].isdigit() else 1)
+    return Field(parts[-1], kind, int(parts[1]) if match["array"] and parts[1].isdecimal() else 1)
 
 
 def _named(text: str, parts: Sequence[str], fields: Sequence[Field], kernel: KernelFunction) -> bytes:

@@ -20,6 +20,7 @@ from ascend_ep.serving.settings import Limits
 from .codec import Parsed, decode, encode
 from .receiving import Receiver
 from .refused import refuse, text_of
+from .room import Room
 from .wire import read_request, stream_response
 
 #: Requests of one stream that are run before the first of them is answered.
@@ -32,8 +33,9 @@ class Inference:
     """Handlers on the bytes of messages. answered: how many requests, by the name of their status;
     received: their bytes."""
 
-    def __init__(self, service: InferenceService, limits: Limits, receiver: Receiver) -> None:
+    def __init__(self, service: InferenceService, limits: Limits, receiver: Receiver, room: Room) -> None:
         self._service = service
+        self._room = room
         self._limits = limits
         self._receiver = receiver
         self.answered: Counter[str] = Counter()
@@ -55,14 +57,17 @@ class Inference:
             self.answered["CANCELLED"] += 1
             raise
         except Exception as failure:
-            error = internal(failure)
-            self.answered[status_of(error).grpc] += 1
-            return refuse(context, error)
+            # No name for it: this frame, which its trace holds with the request's bytes, would hold it.
+            return self._refuse(context, internal(failure))
         finally:
             if call is not None:
                 self._end(call)
         self.answered["OK"] += 1
         return answer
+
+    def _refuse(self, context: Any, error: AscendError) -> bytes:
+        self.answered[status_of(error).grpc] += 1
+        return refuse(context, error)
 
     async def model_stream_infer(self, messages: AsyncIterator[bytes], context: Any) -> None:
         """Answers in the order of the requests; one that fails is an error_message and ends nothing."""
@@ -85,6 +90,7 @@ class Inference:
 
         reader = asyncio.get_running_loop().create_task(read())
         self._readers.add(reader)
+        self._receiver.reads(reader)
         reader.add_done_callback(lambda _: changed.set())
         try:
             while waiting or not reader.done():
@@ -97,11 +103,12 @@ class Inference:
                 window.release()
         finally:
             self._readers.discard(reader)
+            short = self._receiver.refusal(reader)
             for call in waiting:
                 self._end(call)
             reader.cancel()
         if reader.cancelled():
-            refuse(context, AscendError("E50008"))
+            refuse(context, short or AscendError("E50008"))
 
     async def settle(self) -> None:
         """From now on requests are taken and wait; returns when no more come, for a moment: clients wait for
@@ -127,12 +134,16 @@ class Inference:
 
     def _end(self, call: _Call) -> None:
         self._held -= call.size
+        if call.is_held:
+            self._room.release(call.size)
         call.abandon()
 
     def _begin(self, call: _Call, data: bytes, caller: _Caller) -> None:
         """Raises AscendError for a request that is refused at once."""
         if self._held > self._limits.bodies:
             raise AscendError("E50006", f"{self._held} bytes of requests")
+        self._room.hold(call.size)
+        call.is_held = True
         message, raws = read_request(data, self._limits)
         call.id = message.id
         call.parsed = decode(message, raws, self._limits)
@@ -180,11 +191,12 @@ class _Caller(NamedTuple):
 class _Call:
     """A request that was received. answered: the bytes of its ModelInferResponse, or an AscendError."""
 
-    __slots__ = ("answered", "id", "job", "parsed", "size")
+    __slots__ = ("answered", "id", "is_held", "job", "parsed", "size")
 
     def __init__(self, answered: asyncio.Future[bytes], size: int) -> None:
         self.answered = answered
         self.size = size
+        self.is_held = False
         self.id = ""
         self.parsed: Parsed | None = None
         self.job: Job | None = None

@@ -31,6 +31,7 @@ from .queries import UNSUPPORTED, Queries, Query, response
 from .receiving import Receiver
 from .reflection import Reflection
 from .refused import refuse
+from .room import Room
 from .security import Guarded, server_credentials
 
 #: Of methods with one message, declared to grpcio as those of a stream: so we receive the message, in a
@@ -63,13 +64,16 @@ class GrpcServer:
         self._tls = tls
         self._tokens = tokens
         self._server: Any = None
-        self._receiver = Receiver(settings.limits.body_seconds)
+        self._room = Room(settings.limits.body)
+        self._receiver = Receiver(settings.limits.body_seconds, self._room)
         self._health = Health(service, self._receiver)
-        self.inference = Inference(service, settings.limits, self._receiver)
+        self.inference = Inference(service, settings.limits, self._receiver, self._room)
 
     async def listen(self, address: str, port: int) -> int:
         """Begins to take connections and returns the port. Raises AscendError E50019 when it can't."""
-        server = grpc.aio.server(options=_options(self._limits), maximum_concurrent_rpcs=self._limits.rpcs)
+        server = grpc.aio.server(
+            options=_options(self._limits, self._room.largest), maximum_concurrent_rpcs=self._limits.rpcs
+        )
         server.add_generic_rpc_handlers(self._handlers())
         where = f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
         try:
@@ -149,12 +153,15 @@ def _refusing(why: str) -> Handler:
     return answer
 
 
-def _options(limits: Limits) -> list[tuple[str, int]]:
+def _options(limits: Limits, largest: int) -> list[tuple[str, int]]:
     seconds = 1000
     return [
         ("grpc.so_reuseport", 0),  # a second server on the port fails instead of taking half of the requests
-        ("grpc.max_receive_message_length", limits.body),
+        ("grpc.max_receive_message_length", largest),
         ("grpc.max_send_message_length", -1),
+        # of a message nothing more than this is taken before we ask for it, and then all of it
+        ("grpc.http2.bdp_probe", 0),
+        ("grpc.http2.lookahead_bytes", 1 << 16),
         ("grpc.max_metadata_size", limits.header),
         ("grpc.absolute_max_metadata_size", limits.header),
         ("grpc.max_allowed_incoming_connections", limits.connections),

@@ -63,7 +63,7 @@ def json_size(request: Request, body: int) -> int:
     declared = request.headers.get(HEADER_LENGTH)
     if declared is None:
         return body
-    if not (declared.isascii() and declared.isdigit() and len(declared) < 12):
+    if not (declared.isascii() and declared.isdecimal() and len(declared) < 12):
         raise AscendError("E50001", "Inference-Header-Content-Length is no number")
     return int(declared)
 

@@ -98,7 +98,7 @@ def report(*arguments: Any, **named: Any) -> Any:
 
 def _code(arguments: tuple[Any, ...]) -> str:
     first = str(arguments[0]) if arguments else ""
-    return first if len(first) == 6 and first[0] == "E" and first[1:].isdigit() else DSL
+    return first if len(first) == 6 and first[0] == "E" and first[1:].isdecimal() else DSL
 
 
 def error_function(name: str) -> Callable[..., Any]:

@@ -148,6 +148,6 @@ class DataType:
         kind, _, form = name.partition("_")
         if name.startswith("__"):
             raise AttributeError(name)
-        if kind[:1] in "IU" and kind[1:].isdigit():
+        if kind[:1] in "IU" and kind[1:].isdecimal():
             kind = ("int" if kind[0] == "I" else "uint") + kind[1:]
         return self._TYPES.get(kind, kind), {"Default": "DefaultFormat"}.get(form, form)
