@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_call import DTYPES, KernelError, call, isa_levels, isa_name
+from isa_levels import each_isa
+from kernel_call import DTYPES, KernelError, call
 from tile_run import encoded_program, run
 
 from ascend_ep.plan.tile_program import ProgramError, TileProgram, Value
@@ -63,7 +64,7 @@ def test_a_gated_product_has_the_bits_of_its_two_steps() -> None:
     np.testing.assert_array_equal(run(lambda p, v: v * p.call("sigmoid", v), x), product)
 
 
-@pytest.mark.parametrize("isa", isa_levels(), ids=isa_name)
+@each_isa
 def test_a_folded_gelu_has_the_bits_of_its_steps(isa: int) -> None:
     x = np.concatenate([floats(4000) * 3, SPECIAL])
     p: TileProgram[int] = TileProgram()
@@ -78,8 +79,8 @@ def test_a_folded_gelu_has_the_bits_of_its_steps(isa: int) -> None:
     np.testing.assert_array_equal(folded, steps)
 
 
-@pytest.mark.parametrize("isa", isa_levels(), ids=isa_name)
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+@each_isa
 def test_a_folded_quantisation_has_the_bits_of_its_steps(dtype: type, isa: int) -> None:
     """Scales and zero points as constants and as inputs, none, and such that only a division will do."""
     limits = np.iinfo(dtype)
